@@ -1,0 +1,20 @@
+// From chosen alternatives to streams, and from regions to tiles.
+#pragma once
+#include "ir/fabric/split.h"
+
+// Logical -> physical tiles of a region: when gy of the region's lines each have gx live tiles, logical line i takes the
+// live tiles of the i-th such line, else the live tiles in boustrophedon order. False: too few live tiles. Writes gy * gx.
+bool weft_region_map(const weft_machine_t* machine, const weft_defects_t* defects, const weft_region_t* region, int32_t gy,
+                     int32_t gx, int32_t* out_tiles);
+
+// Builds fabric->stream from the chosen alternatives (replacing what was there). Every operand piece of every kernel and
+// every output gets its streams: the coarsest grouping of sinks (all; by logical row; by logical column; by distinct box)
+// whose time meets the slowest kernel's; plus one CHAIN stream a hop. Every needed element arrives exactly once.
+weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* machine);
+
+// Calls back for every element of the walk that the sink's filter takes, in stream order, as runs: `count` elements from
+// stream position `position` on, at element offset `target` in the sink's buffer, growing by target_step. Reference
+// semantics of RECV in docs/isa.md; subtrees of the walk outside the filter are skipped.
+typedef weft_status_t (*weft_stream_run_fn)(void* self, int64_t position, int64_t count, int64_t target, int64_t target_step);
+weft_status_t weft_walk_runs(const weft_walk_t* walk, const weft_shape_t* tensor_shape, const weft_view_t* view,
+                             const weft_box_t* filter, const int64_t* strides, weft_stream_run_fn run, void* self);

@@ -1,0 +1,61 @@
+// The placement engine: blocks with alternatives on a grid with obstacles, weighted edges between them; simulated annealing.
+// It knows nothing of neural networks or of Weft's kernels; thin adapters do.
+#pragma once
+#include "base/arena.h"
+#include "base/control.h"
+#include "base/rng.h"
+
+typedef struct weft_placer_shape_t {
+  int32_t width, height; // tiles, at least
+  int64_t tiles;         // live tiles that the block needs inside its rectangle
+  int32_t lines;         // of its height, as many lines ...
+  int32_t line_tiles;    // ... need this many live tiles each; 0: any live tiles will do
+  double time;           // cost of the block in this shape (cycles)
+} weft_placer_shape_t;
+typedef struct weft_placer_block_t {
+  const char* name;
+  int32_t shape_count;
+  const weft_placer_shape_t* shape;
+  int32_t fixed_x, fixed_y; // -1: free
+} weft_placer_block_t;
+typedef struct weft_placer_edge_t {
+  int32_t from, to; // blocks; to or from < 0: the anchor point -1 - index
+  double weight;    // wavelets
+} weft_placer_edge_t;
+typedef struct weft_placer_point_t { double x, y; } weft_placer_point_t;
+typedef struct weft_placer_problem_t {
+  int32_t width, height;
+  const uint8_t* blocked; // [height * width] 1: no tile there; may be NULL
+  int32_t block_count, edge_count, anchor_count;
+  const weft_placer_block_t* block;
+  const weft_placer_edge_t* edge;
+  const weft_placer_point_t* anchor; // where host ports are
+  double weight_time, weight_wire;   // objective = weight_time * slowest block + weight_wire * sum(weight * L1 of centres)
+} weft_placer_problem_t;
+
+typedef struct weft_placer_spot_t {
+  int32_t shape;
+  bool transposed;
+  int32_t x, y, width, height; // the rectangle; larger than the shape where dead tiles are stepped over
+} weft_placer_spot_t;
+typedef struct weft_placer_options_t {
+  uint64_t seed;
+  double effort;        // moves, relative; 1: default
+  int32_t seeds;        // independent runs, seed, seed + 1, ..; the best is kept; >= 1
+  const weft_control_t* control; // deadline, cancellation: keeps the best so far if it is legal
+} weft_placer_options_t;
+typedef struct weft_placer_result_t {
+  weft_placer_spot_t* spot; // [block_count], in the arena
+  double cost, time, wire;
+  double worst_seed_cost;
+  int64_t moves;
+  double drift; // |incremental - recomputed| cost, relative; the engine fails when it exceeds 1e-6
+} weft_placer_result_t;
+
+// Packs and anneals. DOES_NOT_FIT says how many live tiles the blocks need at the least against how many there are, and the block
+// that found no room.
+weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft_placer_options_t* options,
+                                weft_arena_t* arena, weft_placer_result_t* out_result);
+// Recomputes the objective; legal: disjoint, inside, enough live tiles.
+double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time, double* out_wire);
+weft_status_t weft_placer_legal(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);

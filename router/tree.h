@@ -1,0 +1,38 @@
+// One net's route: a gather in-tree to the last source's router and a multicast out-tree from there. Private to the router.
+#pragma once
+#include "router/router.h"
+#include "router/search.h"
+
+typedef struct weft_router_node_t {
+  int32_t tile;
+  int32_t link;      // gather: the node downstream; multicast: the node upstream; root: -1
+  uint16_t outputs;  // bit per direction
+  uint8_t direction; // gather: of the output; multicast: where its wavelets come from
+  uint8_t input_count;
+  uint8_t input[WEFT_DIRECTION_COUNT]; // the switch
+} weft_router_node_t;
+
+// Node 0 is the root; then the gather nodes, each after the one downstream; then the multicast nodes, each after the one
+// upstream.
+typedef struct weft_router_tree_t {
+  weft_router_node_t* node;
+  int32_t count, gather_count;
+} weft_router_tree_t;
+
+// Room to build a tree in, reused from net to net.
+typedef struct weft_router_builder_t {
+  weft_router_node_t* data;
+  size_t count, capacity;
+  int32_t first; // node where the wavelets start that come first so far
+  struct weft_router_order_t* order;
+  size_t order_capacity;
+} weft_router_builder_t;
+void weft_router_builder_deinitialize(weft_router_builder_t* builder, weft_allocator_t allocator);
+
+// Routes a net at today's costs and claims its resources. The tree must be empty. UNROUTABLE: its sources can't be joined in
+// their order.
+weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_search_t* search,
+                                     weft_router_builder_t* builder, const weft_router_net_t* net,
+                                     weft_router_tree_t* out_tree);
+// Gives the resources back; the tree is empty then.
+void weft_router_tree_rip(weft_router_mesh_t* mesh, const weft_router_net_t* net, weft_router_tree_t* tree);

@@ -25,6 +25,7 @@ function(weft_tests folder)
     target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} PkgConfig::CMOCKA)
     target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${folder}/${stem} COMMAND ${target})
-    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+      ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0")
   endforeach()
 endfunction()

@@ -1,4 +1,5 @@
-// Adapter: the fabric's kernels on a machine. KERNELS -> PLACED: chooses alternatives, regions, tile lists; builds streams.
+// Adapter: the fabric's kernels on a machine. KERNELS -> PLACED: chooses alternatives, regions, tile lists; builds
+// streams.
 #pragma once
 #include "ir/fabric/streams.h"
 #include "placer/placer.h"
@@ -7,7 +8,7 @@ typedef struct weft_place_report_t {
   double cost, time, wire, worst_seed_cost;
   int64_t tiles_used, tiles_live;
 } weft_place_report_t;
-// Searches the target time: the smallest shapes that meet it, packed, then annealed together. The fabric must be verified and its
-// alternatives enumerated. DOES_NOT_FIT says how many tiles are needed at the least.
+// Searches the target time: the smallest shapes that meet it, packed, then annealed together. The fabric must be
+// verified and its alternatives enumerated. DOES_NOT_FIT says how many tiles are needed at the least.
 weft_status_t weft_place(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
                          const weft_placer_options_t* options, weft_place_report_t* out_report);

@@ -1,5 +1,5 @@
-// The placement engine: blocks with alternatives on a grid with obstacles, weighted edges between them; simulated annealing.
-// It knows nothing of neural networks or of Weft's kernels; thin adapters do.
+// The placement engine: blocks with alternatives on a grid with obstacles, weighted edges between them; simulated
+// annealing. It knows nothing of neural networks or of Weft's kernels; thin adapters do.
 #pragma once
 #include "base/arena.h"
 #include "base/control.h"
@@ -22,7 +22,9 @@ typedef struct weft_placer_edge_t {
   int32_t from, to; // blocks; to or from < 0: the anchor point -1 - index
   double weight;    // wavelets
 } weft_placer_edge_t;
-typedef struct weft_placer_point_t { double x, y; } weft_placer_point_t;
+typedef struct weft_placer_point_t {
+  double x, y;
+} weft_placer_point_t;
 typedef struct weft_placer_problem_t {
   int32_t width, height;
   const uint8_t* blocked; // [height * width] 1: no tile there; may be NULL
@@ -30,7 +32,8 @@ typedef struct weft_placer_problem_t {
   const weft_placer_block_t* block;
   const weft_placer_edge_t* edge;
   const weft_placer_point_t* anchor; // where host ports are
-  double weight_time, weight_wire;   // objective = weight_time * slowest block + weight_wire * sum(weight * L1 of centres)
+  double weight_time,
+      weight_wire; // objective = weight_time * slowest block + weight_wire * sum(weight * L1 of centres)
 } weft_placer_problem_t;
 
 typedef struct weft_placer_spot_t {
@@ -40,8 +43,8 @@ typedef struct weft_placer_spot_t {
 } weft_placer_spot_t;
 typedef struct weft_placer_options_t {
   uint64_t seed;
-  double effort;        // moves, relative; 1: default
-  int32_t seeds;        // independent runs, seed, seed + 1, ..; the best is kept; >= 1
+  double effort;                 // moves, relative; 1: default
+  int32_t seeds;                 // independent runs, seed, seed + 1, ..; the best is kept; >= 1
   const weft_control_t* control; // deadline, cancellation: keeps the best so far if it is legal
 } weft_placer_options_t;
 typedef struct weft_placer_result_t {
@@ -52,10 +55,11 @@ typedef struct weft_placer_result_t {
   double drift; // |incremental - recomputed| cost, relative; the engine fails when it exceeds 1e-6
 } weft_placer_result_t;
 
-// Packs and anneals. DOES_NOT_FIT says how many live tiles the blocks need at the least against how many there are, and the block
-// that found no room.
+// Packs and anneals. DOES_NOT_FIT says how many live tiles the blocks need at the least against how many there are, and
+// the block that found no room.
 weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft_placer_options_t* options,
                                 weft_arena_t* arena, weft_placer_result_t* out_result);
 // Recomputes the objective; legal: disjoint, inside, enough live tiles.
-double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time, double* out_wire);
+double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time,
+                        double* out_wire);
 weft_status_t weft_placer_legal(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);

@@ -17,7 +17,7 @@ typedef enum weft_viz_metric_e {
 #define X(name, text, title, unit) WEFT_VIZ_##name,
   WEFT_VIZ_METRICS(X)
 #undef X
-  WEFT_VIZ_METRIC_COUNT
+      WEFT_VIZ_METRIC_COUNT
 } weft_viz_metric_e;
 
 typedef struct weft_viz_region_t {
@@ -40,7 +40,8 @@ typedef struct weft_viz_map_t {
   const weft_viz_region_t* region;
 } weft_viz_map_t;
 bool weft_viz_metric_parse(const char* text, weft_viz_metric_e* out_metric);
-// By the path's ending: .png .svg .pdf .csv; anything else is INVALID_ARGUMENT that lists them. Byte-identical for equal maps.
+// By the path's ending: .png .svg .pdf .csv; anything else is INVALID_ARGUMENT that lists them. Byte-identical for
+// equal maps.
 weft_status_t weft_viz_write(weft_allocator_t allocator, const weft_viz_map_t* map, const char* path);
 // ANSI text at most `columns` wide; colour: 24-bit colours, else letters and shades.
 weft_status_t weft_viz_terminal(const weft_viz_map_t* map, int32_t columns, bool colour, weft_text_t* text);

@@ -34,7 +34,9 @@ weft_status_t weft_cli_emit(weft_cli_t* cli, const char* path, const weft_text_t
 
 // Options that several commands have.
 #define WEFT_OPTIONS_CONTROL                                                                                           \
-  {"time-limit", "S", "stop after S seconds (exit code 3)"}, {"q|quiet", NULL, "no progress"}, {                       \
+  {"time-limit", "S", "stop after S seconds (exit code 3)"},                                                           \
+      {"threads", "N", "at most N threads (default: all cores); never changes results"},                               \
+      {"q|quiet", NULL, "no progress"}, {                                                                              \
     "v|verbose", NULL, "table lines of the annealer and the router"                                                    \
   }
 #define WEFT_OPTIONS_MACHINE                                                                                           \

@@ -67,8 +67,10 @@ static void on_progress(void* self, const char* stage, uint64_t done, uint64_t t
 weft_status_t weft_cli_control(weft_cli_t* cli) {
   double limit = 0;
   WEFT_RETURN_IF_ERROR(weft_options_real(&cli->options, "time-limit", 0, &limit));
+  int64_t threads = 0;
+  WEFT_RETURN_IF_ERROR(weft_options_int(&cli->options, "threads", 1, 1024, 0, &threads));
   cli->quiet = weft_options_has(&cli->options, "quiet");
-  cli->control = (weft_control_t){.cancelled = &cancelled, .self = cli};
+  cli->control = (weft_control_t){.cancelled = &cancelled, .self = cli, .threads = (int32_t)threads};
   if (limit > 0) cli->control.deadline = weft_control_now() + limit;
   if (!cli->quiet) cli->control.progress = on_progress;
   if (weft_options_has(&cli->options, "verbose")) cli->control.table = on_table;

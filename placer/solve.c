@@ -1,5 +1,6 @@
 // The engine: target time by bisection over packings, then annealing from the best packing, for each seed.
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,68 +76,101 @@ static weft_status_t does_not_fit(const weft_placer_problem_t* problem, const we
                     problem->block[failed].name, (long long)need, (long long)live, problem->width, problem->height);
 }
 
+// One seed's run, in an arena of its own: seeds run side by side.
 typedef struct run_t {
+  weft_arena_t arena;
   weft_placer_spot_t* spot;
   weft_placer_annealed_t annealed;
+  weft_status_t status;
+  bool done;
 } run_t;
 
-static weft_status_t run_seed(const weft_placer_problem_t* problem, const weft_placer_grid_t* grid,
-                              const weft_placer_incidence_t* incidence, const double* times, size_t time_count,
-                              uint64_t seed, const weft_placer_options_t* options, weft_arena_t* arena,
-                              run_t* out_run) {
+// What all seeds read.
+typedef struct shared_t {
+  const weft_placer_problem_t* problem;
+  const weft_placer_options_t* options;
+  weft_placer_grid_t grid;
+  weft_placer_incidence_t incidence;
+  double* times;
+  size_t time_count;
+} shared_t;
+
+static weft_status_t run_seed(const shared_t* shared, uint64_t seed, const weft_control_t* control, run_t* run) {
+  const weft_placer_problem_t* problem = shared->problem;
   size_t blocks = (size_t)problem->block_count;
   weft_placer_spot_t* trial = NULL;
   int32_t* scratch = NULL;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks + 1, &trial));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks + 1, &out_run->spot));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks * 3 + 3, &scratch));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&run->arena, blocks + 1, &trial));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&run->arena, blocks + 1, &run->spot));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&run->arena, blocks * 3 + 3, &scratch));
   weft_rng_t rng;
   weft_rng_seed(&rng, seed);
   // The largest target admits every shape: if that can't be packed, nothing can. Then bisect down.
-  size_t low = 0, high = time_count - 1;
+  size_t low = 0, high = shared->time_count - 1;
   int32_t failed = 0;
-  if (!weft_placer_pack(problem, grid, incidence, times[high], PACKING_TRIES * 4, &rng, scratch, out_run->spot,
-                        &failed)) {
-    return does_not_fit(problem, grid, failed);
+  if (!weft_placer_pack(problem, &shared->grid, &shared->incidence, shared->times[high], PACKING_TRIES * 4, &rng,
+                        scratch, run->spot, &failed)) {
+    return does_not_fit(problem, &shared->grid, failed);
   }
-  while (low < high && !weft_control_should_stop(options->control)) {
+  while (low < high && !weft_control_should_stop(control)) {
     size_t middle = low + (high - low) / 2;
-    if (weft_placer_pack(problem, grid, incidence, times[middle], PACKING_TRIES, &rng, scratch, trial, &failed)) {
+    if (weft_placer_pack(problem, &shared->grid, &shared->incidence, shared->times[middle], PACKING_TRIES, &rng,
+                         scratch, trial, &failed)) {
       high = middle;
-      memcpy(out_run->spot, trial, sizeof *trial * blocks);
+      memcpy(run->spot, trial, sizeof *trial * blocks);
     } else {
       low = middle + 1;
     }
   }
-  return weft_placer_anneal(problem, grid, incidence, options->effort, &rng, options->control, arena, out_run->spot,
-                            &out_run->annealed);
+  return weft_placer_anneal(problem, &shared->grid, &shared->incidence, shared->options->effort, &rng, control,
+                            &run->arena, run->spot, &run->annealed);
+}
+
+// Picks the best run; the lowest seed among equals, so that the number of threads does not matter.
+static weft_status_t collect(const shared_t* shared, run_t* runs, weft_arena_t* arena,
+                             weft_placer_result_t* out_result) {
+  size_t blocks = (size_t)shared->problem->block_count;
+  const run_t* best = NULL;
+  for (int32_t s = 0; s < shared->options->seeds; ++s) {
+    const run_t* run = &runs[s];
+    if (!run->done) continue;
+    out_result->moves += run->annealed.moves;
+    out_result->drift = fmax(out_result->drift, run->annealed.drift);
+    out_result->worst_seed_cost = best ? fmax(out_result->worst_seed_cost, run->annealed.cost) : run->annealed.cost;
+    if (!best || run->annealed.cost < best->annealed.cost) best = run;
+  }
+  out_result->cost = best->annealed.cost;
+  out_result->time = best->annealed.time;
+  out_result->wire = best->annealed.wire;
+  WEFT_RETURN_IF_ERROR(weft_arena_copy(arena, best->spot, sizeof *best->spot * blocks, (void**)&out_result->spot));
+  return weft_placer_legal(shared->problem, out_result->spot);
 }
 
 weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft_placer_options_t* options,
                                 weft_arena_t* arena, weft_placer_result_t* out_result) {
   *out_result = (weft_placer_result_t){0};
   WEFT_RETURN_IF_ERROR(check_problem(problem));
-  weft_placer_grid_t grid;
-  weft_placer_incidence_t incidence;
-  double* times = NULL;
-  size_t time_count = 0;
-  WEFT_RETURN_IF_ERROR(weft_placer_grid_create(problem, arena, &grid));
-  WEFT_RETURN_IF_ERROR(weft_placer_incidence_create(problem, arena, &incidence));
-  WEFT_RETURN_IF_ERROR(list_times(problem, arena, &times, &time_count));
+  shared_t shared = {.problem = problem, .options = options};
+  WEFT_RETURN_IF_ERROR(weft_placer_grid_create(problem, arena, &shared.grid));
+  WEFT_RETURN_IF_ERROR(weft_placer_incidence_create(problem, arena, &shared.incidence));
+  WEFT_RETURN_IF_ERROR(list_times(problem, arena, &shared.times, &shared.time_count));
   if (!problem->block_count) return WEFT_ARENA_NEW(arena, 1, &out_result->spot);
+  run_t* runs = NULL;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)options->seeds, &runs));
+  int threads = options->control && options->control->threads > 0 ? options->control->threads : omp_get_num_procs();
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (int32_t s = 0; s < options->seeds; ++s) {
-    if (s && weft_control_should_stop(options->control)) break;
-    run_t run = {0};
-    WEFT_RETURN_IF_ERROR(
-        run_seed(problem, &grid, &incidence, times, time_count, options->seed + (uint64_t)s, options, arena, &run));
-    out_result->moves += run.annealed.moves;
-    out_result->drift = fmax(out_result->drift, run.annealed.drift);
-    out_result->worst_seed_cost = s ? fmax(out_result->worst_seed_cost, run.annealed.cost) : run.annealed.cost;
-    if (s && run.annealed.cost >= out_result->cost) continue;
-    out_result->spot = run.spot;
-    out_result->cost = run.annealed.cost;
-    out_result->time = run.annealed.time;
-    out_result->wire = run.annealed.wire;
+    weft_arena_initialize(arena->allocator, &runs[s].arena);
+    if (s && weft_control_should_stop(options->control)) continue;
+    // Only the first seed reports: the callbacks are called from one thread.
+    weft_control_t control = options->control ? *options->control : (weft_control_t){0};
+    if (s) control.table = NULL, control.progress = NULL;
+    runs[s].status = run_seed(&shared, options->seed + (uint64_t)s, &control, &runs[s]);
+    runs[s].done = true;
   }
-  return weft_placer_legal(problem, out_result->spot);
+  weft_status_t status = weft_ok();
+  for (int32_t s = 0; s < options->seeds; ++s) status = weft_status_join(status, runs[s].status);
+  if (!status) status = collect(&shared, runs, arena, out_result);
+  for (int32_t s = 0; s < options->seeds; ++s) weft_arena_deinitialize(&runs[s].arena);
+  return status;
 }

@@ -84,9 +84,12 @@ static void the_same_seed_gives_the_same_placement(void** state) {
   (void)state;
   fixture_t f;
   make(&f, 5, 40, 23, 12, 6, 0.05);
-  weft_placer_options_t options = {.seed = 9, .effort = 0.5, .seeds = 2};
+  weft_placer_options_t options = {.seed = 9, .effort = 0.5, .seeds = 4};
   weft_placer_result_t a, b;
+  weft_control_t one = {.threads = 1}, three = {.threads = 3};
+  options.control = &one;
   assert_null(weft_placer_solve(&f.problem, &options, &f.arena, &a));
+  options.control = &three;
   assert_null(weft_placer_solve(&f.problem, &options, &f.arena, &b));
   assert_memory_equal(a.spot, b.spot, sizeof *a.spot * 12);
   assert_true(a.cost <= a.worst_seed_cost);

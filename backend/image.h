@@ -7,12 +7,10 @@
 //   .weft.programs   weft_image_program_t[]        .weft.code      uint32_t[]: the programs' template words
 //   .weft.patches    uint32_t[]: for each program, word offsets (within it) of its parameters, ascending
 //   .weft.params     uint32_t[]: for each tile, the values of its program's parameters
-//   .weft.segments   weft_image_segment_t[]: what is loaded where in a tile; shared: many tiles may refer to the same bytes
-//   .weft.consts     the bytes
-//   .weft.routes     weft_image_route_t[]          sorted by tile, colour
-//   .weft.ports      weft_image_host_colour_t[]    host colour -> port and edge router colour
-//   .weft.kernels    weft_image_kernel_t[]         .weft.io        weft_image_io_t[]
-//   .weft.streams    weft_image_stream_t[]: names for reports; no part in execution
+//   .weft.segments   weft_image_segment_t[]: what is loaded where in a tile; shared: many tiles may refer to the same
+//   bytes .weft.consts     the bytes .weft.routes     weft_image_route_t[]          sorted by tile, colour .weft.ports
+//   weft_image_host_colour_t[]    host colour -> port and edge router colour .weft.kernels    weft_image_kernel_t[]
+//   .weft.io        weft_image_io_t[] .weft.streams    weft_image_stream_t[]: names for reports; no part in execution
 //   .weft.nodes      uint32_t[]: tile index lists of kernels       .weft.strings   zero-terminated strings
 #pragma once
 #include "base/digest.h"
@@ -31,10 +29,10 @@ typedef struct weft_image_header_t {
 } weft_image_header_t;
 
 typedef struct weft_image_tile_t {
-  int32_t tile;       // index, or WEFT_HOST_TILE
-  int32_t kernel;     // index, or -1 (host)
+  int32_t tile;   // index, or WEFT_HOST_TILE
+  int32_t kernel; // index, or -1 (host)
   uint32_t program;
-  uint32_t params;       // first word in .weft.params; their number is the program's
+  uint32_t params; // first word in .weft.params; their number is the program's
   uint32_t segments, segment_count;
   uint32_t memory_bytes; // that it uses, code included; memory starts zeroed
   uint32_t logical;      // logical tile of the kernel
@@ -56,17 +54,18 @@ typedef struct weft_image_route_t {
   uint16_t outputs;                            // bit per direction
   uint8_t reserved[2];
 } weft_image_route_t;
-// A host colour is a (port, colour) pair. From the host: wavelets enter the edge router of `port` on `colour`, coming from the
-// port's direction. To the host: the edge router's output towards the port's direction, with output colour `colour`.
+// A host colour is a (port, colour) pair. From the host: wavelets enter the edge router of `port` on `colour`, coming
+// from the port's direction. To the host: the edge router's output towards the port's direction, with output colour
+// `colour`.
 typedef struct weft_image_host_colour_t {
   int32_t port;
   uint32_t colour;
 } weft_image_host_colour_t;
 typedef struct weft_image_kernel_t {
-  uint32_t name, nodes;          // strings
-  int32_t x, y, width, height;   // region
+  uint32_t name, nodes;        // strings
+  int32_t x, y, width, height; // region
   int32_t gy, gx;
-  uint32_t tiles;                // first in .weft.nodes, gy * gx of them
+  uint32_t tiles; // first in .weft.nodes, gy * gx of them
   uint32_t reserved;
   int64_t cycles, stream_cycles; // estimates
 } weft_image_kernel_t;
@@ -75,9 +74,9 @@ typedef struct weft_image_io_t {
   uint32_t is_output;
   uint32_t dtype, rank;
   int64_t extent[8];
-  uint64_t address; // in host memory, for step 0
+  uint64_t address;     // in host memory, for step 0
   uint64_t step_stride; // bytes from one step to the next = size of one tensor, rounded up to 8
-  uint32_t colour; // host colour of (the first of) its streams, or UINT32_MAX
+  uint32_t colour;      // host colour of (the first of) its streams, or UINT32_MAX
   uint32_t reserved;
 } weft_image_io_t;
 typedef struct weft_image_stream_t {
@@ -88,11 +87,14 @@ typedef struct weft_image_stream_t {
   uint32_t source_count, sink_count;
 } weft_image_stream_t;
 
-// An image in memory: mapped from a file, or about to be written. Arrays point into the mapping or into memory of the builder.
+// An image in memory: mapped from a file, or about to be written. Arrays point into the mapping or into memory of the
+// builder.
 typedef struct weft_image_t {
   weft_image_header_t header;
-  const char* machine_xml; size_t machine_xml_size;
-  const char* defects_text; size_t defects_text_size;
+  const char* machine_xml;
+  size_t machine_xml_size;
+  const char* defects_text;
+  size_t defects_text_size;
 #define WEFT_IMAGE_TABLES(X)                                                                                           \
   X(tiles, weft_image_tile_t, ".weft.tiles")                                                                           \
   X(programs, weft_image_program_t, ".weft.programs")                                                                  \
@@ -108,7 +110,9 @@ typedef struct weft_image_t {
   X(streams, weft_image_stream_t, ".weft.streams")                                                                     \
   X(nodes, uint32_t, ".weft.nodes")                                                                                    \
   X(strings, char, ".weft.strings")
-#define X(field, type, section) const type* field; size_t field##_count;
+#define X(field, type, section)                                                                                        \
+  const type* field;                                                                                                   \
+  size_t field##_count;
   WEFT_IMAGE_TABLES(X)
 #undef X
   weft_mapping_t mapping;
@@ -116,9 +120,9 @@ typedef struct weft_image_t {
 
 // Writes an ELF file, whole or not at all; byte-identical for equal content.
 weft_status_t weft_image_write(weft_allocator_t allocator, const weft_image_t* image, const char* path);
-// Maps and verifies structure: ELF, version, section sizes, every index, offset, count, string and enum of every table; that each
-// tile's memory fits the machine; that every program decodes with each tile's parameters. Arbitrary bytes give INVALID_INPUT, never a
-// crash. (Addresses and strides of instructions are checked by the simulator's loader.)
+// Maps and verifies structure: ELF, version, section sizes, every index, offset, count, string and enum of every table;
+// that each tile's memory fits the machine; that every program decodes with each tile's parameters. Arbitrary bytes
+// give INVALID_INPUT, never a crash. (Addresses and strides of instructions are checked by the simulator's loader.)
 weft_status_t weft_image_map(weft_allocator_t allocator, const char* path, weft_image_t* out_image);
 void weft_image_unmap(weft_image_t* image);
 const char* weft_image_string(const weft_image_t* image, uint32_t offset); // "" when out of range

@@ -1,21 +1,17 @@
-// The instruction set: tensor instructions over loop nests, asynchronous sends and receives, reduce chains. The host is one
-// more tile with the same ISA. Shared by compiler, disassembler and simulator; docs/isa.md has the prose.
+// The instruction set: tensor instructions over loop nests, asynchronous sends and receives, reduce chains. The host is
+// one more tile with the same ISA. Shared by compiler, disassembler and simulator; docs/isa.md has the prose.
 //
 // A program is an array of 32-bit little-endian words. The first word of an instruction is
 //   bits 0-7 opcode, 8-15 operation (weft_op_e, TENSOR and CHAIN), 16-23 dtype, 24-31 flags;
-// the second its length in words and the number of loops: bits 0-15 length, 16-23 loops, 24-31 destination dtype (TENSOR).
-// Addresses, strides in memory and step strides are bytes; extents, steps and bounds are elements. All words are signed.
+// the second its length in words and the number of loops: bits 0-15 length, 16-23 loops, 24-31 destination dtype
+// (TENSOR). Addresses, strides in memory and step strides are bytes; extents, steps and bounds are elements. All words
+// are signed.
 #pragma once
 #include "base/allocator.h"
 #include "base/text.h"
 #include "machine/op.h"
 
-enum {
-  WEFT_ISA_MAX_LOOPS = 12,
-  WEFT_ISA_MAX_LEVELS = 16,
-  WEFT_ISA_MAX_FACTORS = 12,
-  WEFT_ISA_MAX_RANK = 8
-};
+enum { WEFT_ISA_MAX_LOOPS = 12, WEFT_ISA_MAX_LEVELS = 16, WEFT_ISA_MAX_FACTORS = 12, WEFT_ISA_MAX_RANK = 8 };
 
 // name, mnemonic, what it does
 #define WEFT_OPCODES(X)                                                                                                \
@@ -33,15 +29,15 @@ typedef enum weft_opcode_e {
 #define X(name, mnemonic, text) WEFT_OPCODE_##name,
   WEFT_OPCODES(X)
 #undef X
-  WEFT_OPCODE_COUNT
+      WEFT_OPCODE_COUNT
 } weft_opcode_e;
 
 enum {
   WEFT_ISA_FLAG_IMMEDIATE0 = 1, // TENSOR: source i is the immediate in its address word: the bit pattern of an f32 for
   WEFT_ISA_FLAG_IMMEDIATE1 = 2, //   float dtypes, a 32-bit integer for the others
   WEFT_ISA_FLAG_IMMEDIATE2 = 4,
-  WEFT_ISA_FLAG_REPEAT = 8      // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
-                                //   step_stride each time; complete after the last
+  WEFT_ISA_FLAG_REPEAT = 8 // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
+                           //   step_stride each time; complete after the last
 };
 
 typedef struct weft_isa_loop_t {
@@ -56,9 +52,9 @@ typedef struct weft_isa_loop_t {
 //   RECV    colour, base, step_stride, counts (levels | tensor rank << 8 | factors << 16 | operand rank << 24);
 //           per level: extent, dim, step; per tensor dim: box lo, box hi, row-major stride in elements;
 //           per factor: extent, lo, hi, dim, step; per operand dim: offset, filter lo, filter hi, stride (bytes).
-//           The element at walk coordinates c (inside the box) has flat index L = sum c * stride; the factors write L in mixed
-//           radix (view.h); inside the factors' bounds its operand coordinate k must lie in the filter; it is stored at
-//           base + sum (k - filter lo) * stride.
+//           The element at walk coordinates c (inside the box) has flat index L = sum c * stride; the factors write L
+//           in mixed radix (view.h); inside the factors' bounds its operand coordinate k must lie in the filter; it is
+//           stored at base + sum (k - filter lo) * stride.
 //   CHAIN   in colour, out colour or -1, base; per loop: extent, stride
 //   WAIT_*  colour
 // A wavelet that the filter does not take is dropped at the ramp and costs the core nothing.
@@ -74,16 +70,24 @@ typedef struct weft_instruction_t {
   int32_t loop_count;
   weft_isa_loop_t loop[WEFT_ISA_MAX_LOOPS];
   int32_t level_count, tensor_rank, factor_count, operand_rank;
-  struct { int32_t extent, dim, step; } level[WEFT_ISA_MAX_LEVELS];
-  struct { int32_t lo, hi, stride; } tensor_dim[WEFT_ISA_MAX_RANK];
-  struct { int32_t extent, lo, hi, dim, step; } factor[WEFT_ISA_MAX_FACTORS];
-  struct { int32_t offset, lo, hi, stride; } operand_dim[WEFT_ISA_MAX_RANK];
+  struct {
+    int32_t extent, dim, step;
+  } level[WEFT_ISA_MAX_LEVELS];
+  struct {
+    int32_t lo, hi, stride;
+  } tensor_dim[WEFT_ISA_MAX_RANK];
+  struct {
+    int32_t extent, lo, hi, dim, step;
+  } factor[WEFT_ISA_MAX_FACTORS];
+  struct {
+    int32_t offset, lo, hi, stride;
+  } operand_dim[WEFT_ISA_MAX_RANK];
 } weft_instruction_t;
 
 // Appends the instruction's words to an array of `capacity` words; *count grows by the instruction's length.
 weft_status_t weft_isa_encode(const weft_instruction_t* instruction, uint32_t* words, size_t capacity, size_t* count);
-// Decodes the instruction at words[0..count). INVALID_INPUT for anything malformed (opcode, dtype, counts, length): never reads
-// past count, never trusts a field.
+// Decodes the instruction at words[0..count). INVALID_INPUT for anything malformed (opcode, dtype, counts, length):
+// never reads past count, never trusts a field.
 weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruction_t* out_instruction);
 int32_t weft_isa_length(const weft_instruction_t* instruction); // words it will take
 const char* weft_opcode_mnemonic(weft_opcode_e opcode);

@@ -93,11 +93,20 @@ static weft_status_t make_tensor(compile_t* c) {
   weft_cli_t* cli = c->cli;
   WEFT_RETURN_IF_ERROR(weft_cli_context(cli, &c->context));
   WEFT_RETURN_IF_ERROR(weft_cli_import(cli, c->input, c->context, &c->model));
-  stage_done(c, "import", c->model.name);
+  stage_done(c, "import", c->input);
   const char* pipeline = weft_options_get(&cli->options, "passes", weft_passes_default_pipeline());
   WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(c->context, c->model.module, pipeline, c->dump_dir));
   stage_done(c, "passes", "");
   return weft_ok();
+}
+
+// The file's name without folder and ending: what the user calls the model, whatever its exporter wrote inside.
+static weft_status_t model_name(compile_t* c) {
+  const char* base = strrchr(c->input, '/');
+  base = base ? base + 1 : c->input;
+  const char* dot = strrchr(base, '.');
+  int length = dot && dot != base ? (int)(dot - base) : (int)strlen(base);
+  return weft_arena_printf(&c->fabric.arena, &c->fabric.model_name, "%.*s", length, base);
 }
 
 static weft_status_t make_kernels(compile_t* c) {
@@ -110,7 +119,7 @@ static weft_status_t make_kernels(compile_t* c) {
   for (int32_t i = 0; i < c->model.output_count; ++i) outputs[i] = c->model.output[i].name;
   weft_passes_names_t names = {.input = inputs, .output = outputs};
   WEFT_RETURN_IF_ERROR(weft_passes_lower_to_fabric(c->context, c->model.module, &names, &c->fabric));
-  c->fabric.model_name = c->model.name;
+  WEFT_RETURN_IF_ERROR(model_name(c));
   c->fabric.model_digest = c->model.digest;
   WEFT_RETURN_IF_ERROR(weft_fabric_verify(&c->fabric));
   char what[64];

@@ -171,7 +171,10 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &action, NULL);
   signal(SIGPIPE, SIG_IGN);
   weft_arena_t arena;
-  weft_cli_t cli = {.allocator = weft_allocator_system(), .arena = &arena, .started = weft_control_now()};
+  weft_cli_t cli = {.allocator = weft_allocator_system(),
+                    .arena = &arena,
+                    .started = weft_control_now(),
+                    .shown = weft_control_now()};
   weft_arena_initialize(cli.allocator, &arena);
   weft_status_t status = dispatch(&cli, argc, argv);
   close_line(&cli);

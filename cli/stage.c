@@ -3,7 +3,7 @@
 #include <string.h>
 
 weft_status_t weft_cli_is_fabric(const char* path, bool* out_is_fabric) {
-  static const char magic[] = "weft-fabric";
+  static const char magic[] = "weft.fabric ";
   weft_mapping_t mapping;
   WEFT_RETURN_IF_ERROR(weft_file_map(path, &mapping));
   *out_is_fabric = mapping.size >= sizeof magic - 1 && !memcmp(mapping.data, magic, sizeof magic - 1);

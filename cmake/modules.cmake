@@ -13,9 +13,9 @@ function(weft_module name folder)
   target_link_libraries(weft_${name} PUBLIC ${ARG_DEPENDS})
 endfunction()
 
-# weft_tests(FOLDER DEPENDS target...): every tests/FOLDER/*_test.c becomes one cmocka program and one ctest entry.
+# weft_tests(FOLDER DEPENDS target... DEFINES definition... NEEDS target...): every tests/FOLDER/*_test.c becomes one cmocka program and one ctest entry.
 function(weft_tests folder)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;DEFINES;NEEDS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.c)
   foreach(test ${tests})
     get_filename_component(stem ${test} NAME_WE)
@@ -23,9 +23,13 @@ function(weft_tests folder)
     set(target test_${prefix}_${stem})
     add_executable(${target} ${test})
     target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} PkgConfig::CMOCKA)
-    target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+    target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ${ARG_DEFINES})
+    if(ARG_NEEDS)
+      add_dependencies(${target} ${ARG_NEEDS})
+    endif()
     add_test(NAME ${folder}/${stem} COMMAND ${target})
-    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    set_tests_properties(${folder}/${stem} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77
       ENVIRONMENT "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0")
   endforeach()
 endfunction()

@@ -4,8 +4,8 @@
 
 typedef struct weft_defects_t {
   int32_t width, height;
-  uint8_t* dead_tile;  // [tiles] 0 or 1
-  uint16_t* dead_links; // [tiles] bit d: the link out of the tile in direction d is dead; kept symmetric
+  uint8_t* dead_tile;   // [tiles] 0 or 1
+  uint16_t* dead_links; // [tiles] bit d: the link in direction d is dead; symmetric; none at dead tiles
   int32_t dead_tile_count;
   int32_t dead_link_count; // undirected, not counting links of dead tiles
   weft_allocator_t allocator;
@@ -13,7 +13,7 @@ typedef struct weft_defects_t {
 
 // spec: NULL or "" or "none" (no defects), "rate=0.05,seed=7[,links=0.001]" (independent dead tiles; exactly reproducible),
 // or a path of a text file with lines `tile X Y`, `row Y [X0 X1]`, `column X [Y0 Y1]`, `rect X0 Y0 X1 Y1` (inclusive),
-// `link X Y E`, `rate R seed S`, and # comments. A file's error names path and line.
+// `link X Y E`, `rate R seed S [links L]`, and # comments. A file's error names path and line.
 weft_status_t weft_defects_load(weft_allocator_t allocator, const char* spec, const weft_machine_t* machine,
                                 weft_defects_t* out_defects);
 void weft_defects_deinitialize(weft_defects_t* defects);

@@ -1,4 +1,5 @@
-// What a machine file can say: one table for reading, printing and messages. machine.rng states the same for validators.
+// What a machine file can say: one table for reading, printing and messages. machine.rng states the same for
+// validators.
 #pragma once
 #include "machine/machine.h"
 
@@ -45,8 +46,8 @@ typedef struct weft_machine_field_t {
   double least, greatest;
 } weft_machine_field_t;
 enum {
-#define X(element, attribute, member, kind, least, greatest) +1
-  WEFT_MACHINE_FIELD_COUNT = 0 WEFT_MACHINE_FIELDS(X)
+#define X(element, attribute, member, kind, least, greatest) 0,
+  WEFT_MACHINE_FIELD_COUNT = sizeof((const char[]){WEFT_MACHINE_FIELDS(X)})
 #undef X
 };
 extern const weft_machine_field_t weft_machine_fields[WEFT_MACHINE_FIELD_COUNT];

@@ -1,5 +1,5 @@
-// Routing resources and what they cost now: the colours of routers, which are limited, and the load of links, which is balanced.
-// Private to the router.
+// Routing resources and what they cost now: the colours of routers, which are limited, and the load of links, which is
+// balanced. Private to the router.
 #pragma once
 #include "ir/fabric/fabric.h"
 

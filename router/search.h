@@ -50,10 +50,23 @@ static inline weft_router_mark_t* weft_router_search_mark(weft_router_search_t* 
 
 typedef struct weft_router_query_t {
   int32_t start;
-  bool upstream;       // wavelets will flow towards the start: links are taken against the way
-  bool cross;          // BLOCKED tiles may be passed, by one more entry
-  int32_t next_source; // SOURCE tiles other than this one are avoided where it costs nothing
+  bool upstream;          // wavelets will flow towards the start: links are taken against the way
+  bool cross;             // tiles of the net where the way may not end may be passed, by one more entry
+  int32_t only;           // the way may only end at this node; -1: at any TARGET
+  int32_t next_source;    // SOURCE tiles other than this one are avoided where it costs nothing
   int32_t x0, y0, x1, y1; // every TARGET lies in this box
 } weft_router_query_t;
-// *out_hit is the target's tile, or -1: none can be reached. The way back: while (tile != start) tile -= step[seen[tile].from].
+// Whether the way may end with a step in direction `d` into a tile with this mark.
+static inline bool weft_router_query_accepts(const weft_router_query_t* query, const weft_router_mark_t* mark, int d) {
+  return (query->only < 0 || mark->node == query->only) && !(mark->ports >> weft_direction_opposite(d) & 1);
+}
+// What the load costs on the link that the step uses: against the step when wavelets flow towards the start.
+static inline int32_t weft_router_query_link_cost(const weft_router_mesh_t* mesh, const weft_router_query_t* query,
+                                                  int32_t tile, int d) {
+  return query->upstream
+             ? mesh->link_cost[(size_t)(tile + mesh->step[d]) * WEFT_DIRECTION_COUNT + weft_direction_opposite(d)]
+             : mesh->link_cost[(size_t)tile * WEFT_DIRECTION_COUNT + d];
+}
+// *out_hit is the target's tile, or -1: none can be reached. The way back: while (tile != start) tile -=
+// step[seen[tile].from].
 weft_status_t weft_router_search_run(weft_router_search_t* search, const weft_router_query_t* query, int32_t* out_hit);

@@ -1,4 +1,5 @@
-// One net's route: a gather in-tree to the last source's router and a multicast out-tree from there. Private to the router.
+// One net's route: a gather in-tree to the last source's router and a multicast out-tree from there. Private to the
+// router.
 #pragma once
 #include "router/router.h"
 #include "router/search.h"
@@ -12,8 +13,8 @@ typedef struct weft_router_node_t {
   uint8_t input[WEFT_DIRECTION_COUNT]; // the switch
 } weft_router_node_t;
 
-// Node 0 is the root; then the gather nodes, each after the one downstream; then the multicast nodes, each after the one
-// upstream.
+// Node 0 is the root; then the gather nodes, each after the one downstream; then the multicast nodes, each after the
+// one upstream.
 typedef struct weft_router_tree_t {
   weft_router_node_t* node;
   int32_t count, gather_count;
@@ -29,8 +30,8 @@ typedef struct weft_router_builder_t {
 } weft_router_builder_t;
 void weft_router_builder_deinitialize(weft_router_builder_t* builder, weft_allocator_t allocator);
 
-// Routes a net at today's costs and claims its resources. The tree must be empty. UNROUTABLE: its sources can't be joined in
-// their order.
+// Routes a net at today's costs and claims its resources. The tree must be empty, and the net's ends in one part of the
+// mesh.
 weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_search_t* search,
                                      weft_router_builder_t* builder, const weft_router_net_t* net,
                                      weft_router_tree_t* out_tree);

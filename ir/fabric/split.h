@@ -25,6 +25,12 @@ bool weft_split_is_owner(const weft_kernel_t* kernel, const weft_split_t* split,
 bool weft_split_runs(const weft_kernel_t* kernel, const weft_split_t* split, int32_t operation, int32_t logical);
 bool weft_split_needs_buffer(const weft_kernel_t* kernel, const weft_split_t* split, int32_t buffer, int32_t logical);
 
+// The owner tile that sends segment `source_index` of a result's walk (mixed radix of the walk's source levels).
+int32_t weft_split_owner(const weft_kernel_t* kernel, const weft_split_t* split, int64_t source_index);
+// The only coordinate of a result that depends on `dim`, if that coordinate is `dim` itself, else -1. A PARALLEL dimension may
+// be split iff each result of the kernel has such a coordinate.
+int32_t weft_split_result_row(const weft_kernel_t* kernel, const weft_buffer_t* buffer, int32_t dim);
+
 // The box of the result tensor that an owner tile holds (tensor coordinates; clipped to the shape).
 weft_box_t weft_split_owned_box(const weft_fabric_t* fabric, int32_t tensor, int32_t logical);
 // The walk over a whole tensor as its owners hold it. Inputs: one source (the host), row-major.

@@ -1,5 +1,5 @@
-// The text form of the fabric IR, shared by its writer and its reader. White space and `# comments` separate; nothing else
-// depends on lines. By example, one line of each kind:
+// The text form of the fabric IR, shared by its writer and its reader. White space and `# comments` separate; nothing
+// else depends on lines. By example, one line of each kind:
 //
 //   weft.fabric 1                                   format version
 //   stage routed                                    kernels | placed | routed
@@ -18,7 +18,8 @@
 //     dims [parallel 1, parallel 128, reduction 784]
 //     buffers 3
 //     buffer 0 operand "x" f32 [d0, 2*d2 - 1] fill 0 pieces 1      the index map; fill none: no padding
-//       piece 0 view [784 in 0..784 to 1 by 1] at [0, 0]           tensor; factors (extent, lo..hi, dim or none, step); offsets
+//       piece 0 view [784 in 0..784 to 1 by 1] at [0, 0]           tensor; factors (extent, lo..hi, dim or none, step);
+//       offsets
 //     buffer 1 temporary "t" f32 [d0, d1]
 //     buffer 2 result "y" f32 [d0, d1] tensor 2
 //     operations 1
@@ -32,12 +33,11 @@
 //   output 0 "y" f32 [1, 128] fill none pieces 1                   followed by its pieces
 //   streams 2                                                      placed and later
 //   stream 0 data f32 tensor 0 from host to 0 buffer 0 piece 0     kernels by index
-//     walk [] [784 of 1 by 1] box [0..1, 0..784]                   levels over sources, levels in a segment: extent, dim, step
-//     sources [0: 784]                                             logical tiles: elements of each
-//     sinks [0..97: 112]
-//     elements 784 wavelets 784
-//     ports 0 none                                                 routed
-//     entries 2                                                    routed; tile, colour, switch, outputs with next colour
+//     walk [] [784 of 1 by 1] box [0..1, 0..784]                   levels over sources, levels in a segment: extent,
+//     dim, step sources [0: 784]                                             logical tiles: elements of each sinks
+//     [0..97: 112] elements 784 wavelets 784 ports 0 none                                                 routed
+//     entries 2                                                    routed; tile, colour, switch, outputs with next
+//     colour
 //     @13:2 [W] -> [E 5, RAMP 2]
 //   stream 1 chain f32 from 0 to 0                                 without a walk
 //     ...

@@ -12,5 +12,3 @@ typedef struct weft_tensor_constants_t {
 // an order that suits the host. Every result element still sums in the same order.
 weft_status_t weft_tensor_prepare(weft_allocator_t allocator, MlirOperation main,
                                   weft_tensor_constants_t* out_constants);
-// The function `main` of a module, or a null operation.
-MlirOperation weft_tensor_find_main(MlirModule module);

@@ -41,5 +41,8 @@ bool weft_tensor_constant_splat(MlirAttribute constant, double* out_value);
 // "op_type:node_name" of the innermost name in a location, file:line:column without one, "unknown" without either.
 weft_status_t weft_tensor_location_name(MlirLocation location, weft_text_t* text);
 
+// The function `main` of a module, or a null operation.
+MlirOperation weft_tensor_find_main(MlirModule module);
+
 bool weft_tensor_dtype(MlirType element_type, weft_dtype_e* out_dtype);
 MlirType weft_tensor_type(MlirContext context, weft_dtype_e dtype); // signless integers

@@ -1,0 +1,170 @@
+#include "backend/isa_fields.h"
+
+const char* weft_opcode_mnemonic(weft_opcode_e opcode) {
+  static const char* const mnemonics[WEFT_OPCODE_COUNT] = {
+#define X(name, mnemonic, text) mnemonic,
+      WEFT_OPCODES(X)
+#undef X
+  };
+  return (uint32_t)opcode < WEFT_OPCODE_COUNT ? mnemonics[opcode] : "?";
+}
+
+static bool has_loops(weft_opcode_e opcode) {
+  return opcode == WEFT_OPCODE_TENSOR || opcode == WEFT_OPCODE_SEND || opcode == WEFT_OPCODE_CHAIN;
+}
+static bool has_dtype(weft_opcode_e opcode) {
+  return has_loops(opcode) || opcode == WEFT_OPCODE_RECV;
+}
+
+int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEFT_ISA_MAX_WORDS]) {
+  weft_instruction_t* i = instruction;
+  int32_t count = 0;
+#define FIELD(field) out_fields[count++] = &(field)
+  switch (i->opcode) {
+  case WEFT_OPCODE_TENSOR:
+    for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->base[o]);
+    break;
+  case WEFT_OPCODE_SEND:
+  case WEFT_OPCODE_RECV:
+    FIELD(i->colour);
+    FIELD(i->base[0]);
+    FIELD(i->step_stride);
+    break;
+  case WEFT_OPCODE_CHAIN:
+    FIELD(i->colour);
+    FIELD(i->out_colour);
+    FIELD(i->base[0]);
+    break;
+  case WEFT_OPCODE_WAIT_SEND:
+  case WEFT_OPCODE_WAIT_RECV:
+    FIELD(i->colour);
+    break;
+  default:
+    break;
+  }
+  if (has_loops(i->opcode)) {
+    for (int32_t l = 0; l < i->loop_count; ++l) {
+      FIELD(i->loop[l].extent);
+      for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->loop[l].stride[o]);
+    }
+  }
+  if (i->opcode == WEFT_OPCODE_RECV) {
+    out_fields[count++] = NULL;
+    for (int32_t l = 0; l < i->level_count; ++l) {
+      FIELD(i->level[l].extent);
+      FIELD(i->level[l].dim);
+      FIELD(i->level[l].step);
+    }
+    for (int32_t d = 0; d < i->tensor_rank; ++d) {
+      FIELD(i->tensor_dim[d].lo);
+      FIELD(i->tensor_dim[d].hi);
+      FIELD(i->tensor_dim[d].stride);
+    }
+    for (int32_t f = 0; f < i->factor_count; ++f) {
+      FIELD(i->factor[f].extent);
+      FIELD(i->factor[f].lo);
+      FIELD(i->factor[f].hi);
+      FIELD(i->factor[f].dim);
+      FIELD(i->factor[f].step);
+    }
+    for (int32_t d = 0; d < i->operand_rank; ++d) {
+      FIELD(i->operand_dim[d].offset);
+      FIELD(i->operand_dim[d].lo);
+      FIELD(i->operand_dim[d].hi);
+      FIELD(i->operand_dim[d].stride);
+    }
+  }
+#undef FIELD
+  return count;
+}
+
+int32_t weft_isa_length(const weft_instruction_t* i) {
+  int32_t length = WEFT_ISA_HEADER_WORDS;
+  switch (i->opcode) {
+  case WEFT_OPCODE_TENSOR:
+    return length + weft_isa_operand_count(i) + i->loop_count * (1 + weft_isa_operand_count(i));
+  case WEFT_OPCODE_SEND:
+  case WEFT_OPCODE_CHAIN:
+    return length + 3 + i->loop_count * 2;
+  case WEFT_OPCODE_RECV:
+    return length + 4 + 3 * i->level_count + 3 * i->tensor_rank + 5 * i->factor_count + 4 * i->operand_rank;
+  case WEFT_OPCODE_WAIT_SEND:
+  case WEFT_OPCODE_WAIT_RECV:
+    return length + 1;
+  default:
+    return length;
+  }
+}
+
+static bool within(int32_t value, int32_t maximum) {
+  return value >= 0 && value <= maximum;
+}
+
+const char* weft_isa_shape_fault(const weft_instruction_t* i) {
+  if ((uint32_t)i->opcode >= WEFT_OPCODE_COUNT) return "no such opcode";
+  bool tensor = i->opcode == WEFT_OPCODE_TENSOR, chain = i->opcode == WEFT_OPCODE_CHAIN;
+  if ((uint32_t)i->op >= WEFT_OP_COUNT) return "no such operation";
+  if (!tensor && !chain && i->op) return "an operation where the opcode has none";
+  if (chain && !weft_op_is_combiner(i->op)) return "the operation of a chain is no combiner";
+  if ((uint32_t)i->dtype >= WEFT_DTYPE_COUNT) return "no such type";
+  if (!has_dtype(i->opcode) && i->dtype) return "a type where the opcode has none";
+  if ((uint32_t)i->destination_dtype >= WEFT_DTYPE_COUNT) return "no such destination type";
+  if (!tensor && i->destination_dtype) return "a destination type where the opcode has none";
+  uint8_t flags = 0;
+  if (tensor) flags = (uint8_t)((1u << weft_op_source_count(i->op)) - 1); // the immediate flags of its sources
+  if (i->opcode == WEFT_OPCODE_SEND || i->opcode == WEFT_OPCODE_RECV) flags = WEFT_ISA_FLAG_REPEAT;
+  if (i->flags & ~flags) return "a flag that the opcode doesn't have";
+  if (!within(i->loop_count, has_loops(i->opcode) ? WEFT_ISA_MAX_LOOPS : 0)) return "too many loops";
+  if (i->opcode == WEFT_OPCODE_RECV) {
+    if (!within(i->level_count, WEFT_ISA_MAX_LEVELS)) return "too many levels";
+    if (!within(i->tensor_rank, WEFT_ISA_MAX_RANK)) return "the tensor's rank is too large";
+    if (!within(i->factor_count, WEFT_ISA_MAX_FACTORS)) return "too many factors";
+    if (!within(i->operand_rank, WEFT_ISA_MAX_RANK)) return "the operand's rank is too large";
+  }
+  return NULL;
+}
+
+static const char* recv_fault(const weft_instruction_t* i) {
+  for (int32_t l = 0; l < i->level_count; ++l) {
+    if (i->level[l].extent < 1) return "the extent of a level is below 1";
+    if (!within(i->level[l].dim, i->tensor_rank - 1)) return "a level's dimension is not one of the tensor";
+    if (i->level[l].step < 0) return "the step of a level is negative";
+  }
+  for (int32_t d = 0; d < i->tensor_rank; ++d) {
+    if (i->tensor_dim[d].lo < 0 || i->tensor_dim[d].lo > i->tensor_dim[d].hi)
+      return "the bounds of the box are inverted";
+    if (i->tensor_dim[d].stride < 0) return "a stride of the tensor is negative";
+  }
+  for (int32_t f = 0; f < i->factor_count; ++f) {
+    int32_t lo = i->factor[f].lo, hi = i->factor[f].hi, extent = i->factor[f].extent;
+    if (extent < 1) return "the extent of a factor is below 1";
+    if (lo < 0 || lo > hi || hi > extent) return "the bounds of a factor are not within its extent";
+    if (i->factor[f].dim != -1 && !within(i->factor[f].dim, i->operand_rank - 1))
+      return "a factor's dimension is not one of the operand";
+  }
+  for (int32_t d = 0; d < i->operand_rank; ++d)
+    if (i->operand_dim[d].lo > i->operand_dim[d].hi) return "the bounds of the filter are inverted";
+  return NULL;
+}
+
+const char* weft_isa_value_fault(const weft_instruction_t* i) {
+  bool tensor = i->opcode == WEFT_OPCODE_TENSOR;
+  for (int32_t l = 0; l < i->loop_count; ++l) {
+    if (i->loop[l].extent < 1) return "the extent of a loop is below 1";
+    for (int32_t s = 1; tensor && s < weft_isa_operand_count(i); ++s)
+      if ((i->flags & 1 << (s - 1)) && i->loop[l].stride[s]) return "an immediate has a stride";
+  }
+  switch (i->opcode) {
+  case WEFT_OPCODE_CHAIN:
+    if (i->out_colour < -1) return "the out colour is below -1";
+    return i->colour < 0 ? "the colour is negative" : NULL;
+  case WEFT_OPCODE_SEND:
+  case WEFT_OPCODE_WAIT_SEND:
+  case WEFT_OPCODE_WAIT_RECV:
+    return i->colour < 0 ? "the colour is negative" : NULL;
+  case WEFT_OPCODE_RECV:
+    return i->colour < 0 ? "the colour is negative" : recv_fault(i);
+  default:
+    return NULL;
+  }
+}

@@ -1,0 +1,56 @@
+// The operator table. A family's file defines its operators and one array of table lines; operators.c joins the arrays.
+// So adding an operator touches one file, and support, checks, docs/operators.md and `weft ops` follow.
+#pragma once
+#include "base/text.h"
+#include "frontend/emit.h"
+
+enum { WEFT_ONNX_NEWEST_OPSET = 27, WEFT_ONNX_ANY = 1000000, WEFT_ONNX_MAX_PARAMETERS = 3 };
+
+struct weft_onnx_operator_t {
+  const char* name;
+  int32_t since; // the first opset whose version of the operator is implemented; all later ones are too
+  int32_t inputs_min, inputs_max; // WEFT_ONNX_ANY: no limit
+  int32_t outputs_max;
+  weft_status_t (*emit)(node_t* node);
+  const char* notes;      // limits, for the docs
+  weft_onnx_body_fn body; // of the operators that share an emit function
+  struct {
+    const char* attribute;
+    double otherwise;
+  } parameter[WEFT_ONNX_MAX_PARAMETERS]; // float attributes: the body's p, in this order
+  int32_t kind;                          // whatever else tells the operators of an emit function apart
+  int32_t until;                         // the last opset; 0: the newest
+};
+// A line of the table; what else it needs (.body, .parameter, .kind, .until) comes after the notes.
+#define OPERATOR(name_, since_, inputs_min_, inputs_max_, outputs_max_, emit_, notes_, ...)                            \
+  {                                                                                                                    \
+    .name = name_, .since = since_, .inputs_min = inputs_min_, .inputs_max = inputs_max_, .outputs_max = outputs_max_, \
+    .emit = emit_, .notes = notes_ __VA_OPT__(, ) __VA_ARGS__                                                          \
+  }
+typedef struct weft_onnx_family_t {
+  const char* title;
+  const weft_onnx_operator_t* operators; // ends with a NULL name
+} weft_onnx_family_t;
+
+extern const weft_onnx_family_t weft_onnx_family_pointwise, weft_onnx_family_contraction, weft_onnx_family_window,
+    weft_onnx_family_reduction, weft_onnx_family_normalization, weft_onnx_family_movement, weft_onnx_family_constant,
+    weft_onnx_family_quantization, weft_onnx_family_selection, weft_onnx_family_resampling;
+
+const weft_onnx_operator_t* weft_onnx_operator_find(const char* name); // NULL: none
+// The body's parameters from the node's attributes.
+weft_status_t weft_onnx_parameters(const node_t* node, double* out_p);
+
+// Steps that several families share.
+weft_status_t weft_onnx_matmul(node_t* node, value_t* a, value_t* b, value_t** out); // in the accumulator's type
+weft_status_t weft_onnx_mean(node_t* node, value_t* value, uint32_t axes, bool keep, value_t** out);
+weft_status_t weft_onnx_binary(node_t* node, weft_onnx_body_fn body, value_t* a, value_t* b, value_t** out);
+weft_status_t weft_onnx_unary(node_t* node, weft_onnx_body_fn body, const double* p, value_t* a, value_t** out);
+scalar_t weft_onnx_body_add(body_t* body, const scalar_t* argument);
+scalar_t weft_onnx_body_sub(body_t* body, const scalar_t* argument);
+scalar_t weft_onnx_body_mul(body_t* body, const scalar_t* argument);
+scalar_t weft_onnx_body_div(body_t* body, const scalar_t* argument);
+scalar_t weft_onnx_body_exp(body_t* body, const scalar_t* argument);
+// 0, 1, 2, .. as a known 1-D tensor.
+weft_status_t weft_onnx_iota(node_t* node, weft_dtype_e dtype, int64_t count, value_t** out);
+// out[.., o, ..] = sum over i of matrix[o, i] * value[.., i, ..]; in the accumulator's type.
+weft_status_t weft_onnx_apply_matrix(node_t* node, value_t* matrix, value_t* value, int32_t axis, value_t** out);

@@ -1,0 +1,132 @@
+#include "ir/fabric/split.h"
+
+#include "base/checked.h"
+
+int32_t weft_split_grid(const weft_axis_factor_t* factor, int32_t count) {
+  int32_t product = 1;
+  for (int32_t i = 0; i < count; ++i) product *= factor[i].parts;
+  return product;
+}
+
+static const weft_axis_factor_t* find_factor(const weft_axis_factor_t* factor, int32_t count, int32_t dim) {
+  for (int32_t i = 0; i < count; ++i)
+    if (factor[i].dim == dim) return &factor[i];
+  return NULL;
+}
+
+int64_t weft_split_block(const weft_kernel_t* kernel, const weft_split_t* split, int32_t dim) {
+  const weft_axis_factor_t* factor = find_factor(split->y, split->y_count, dim);
+  if (!factor) factor = find_factor(split->x, split->x_count, dim);
+  return factor ? weft_ceil_div(kernel->dim[dim].extent, factor->parts) : kernel->dim[dim].extent;
+}
+
+static void axis_box(const weft_kernel_t* kernel, const weft_axis_factor_t* factor, int32_t count, int32_t index,
+                     weft_iteration_box_t* box) {
+  for (int32_t i = count - 1; i >= 0; --i) {
+    int64_t extent = kernel->dim[factor[i].dim].extent, block = weft_ceil_div(extent, factor[i].parts);
+    int64_t lo = weft_min_i64(extent, index % factor[i].parts * block);
+    index /= factor[i].parts;
+    box->lo[factor[i].dim] = lo;
+    box->hi[factor[i].dim] = weft_min_i64(extent, lo + block);
+  }
+}
+
+weft_iteration_box_t weft_split_box(const weft_kernel_t* kernel, const weft_split_t* split, int32_t logical) {
+  weft_iteration_box_t box = {0};
+  for (int32_t d = 0; d < kernel->dim_count; ++d) box.hi[d] = kernel->dim[d].extent;
+  int32_t gx = weft_split_grid(split->x, split->x_count);
+  axis_box(kernel, split->y, split->y_count, logical / gx, &box);
+  axis_box(kernel, split->x, split->x_count, logical % gx, &box);
+  return box;
+}
+
+weft_box_t weft_split_buffer_box(const weft_kernel_t* kernel, const weft_buffer_t* buffer,
+                                 const weft_iteration_box_t* box) {
+  weft_box_t image = {.rank = buffer->rank};
+  for (int32_t r = 0; r < buffer->rank; ++r) {
+    image.lo[r] = buffer->row[r].offset;
+    image.hi[r] = buffer->row[r].offset + 1;
+    for (int32_t d = 0; d < kernel->dim_count; ++d) {
+      int64_t c = buffer->row[r].coefficient[d];
+      if (c == 0) continue;
+      image.lo[r] += c * (c > 0 ? box->lo[d] : box->hi[d] - 1);
+      image.hi[r] += c * (c > 0 ? box->hi[d] - 1 : box->lo[d]);
+    }
+  }
+  return image;
+}
+
+weft_shape_t weft_split_buffer_extents(const weft_kernel_t* kernel, const weft_split_t* split, int32_t buffer) {
+  // The first tile's blocks are whole, and an image's extents depend on the lengths of the blocks only.
+  weft_iteration_box_t box = weft_split_box(kernel, split, 0);
+  weft_box_t image = weft_split_buffer_box(kernel, &kernel->buffer[buffer], &box);
+  weft_shape_t shape = {.rank = image.rank};
+  for (int32_t r = 0; r < image.rank; ++r) shape.extent[r] = image.hi[r] - image.lo[r];
+  return shape;
+}
+
+// The reduction factors of an axis stand last: their digits are the axis index modulo this product.
+static int32_t axis_reduction_parts(const weft_kernel_t* kernel, const weft_axis_factor_t* factor, int32_t count) {
+  int32_t product = 1;
+  for (int32_t i = 0; i < count; ++i)
+    if (kernel->dim[factor[i].dim].kind == WEFT_DIM_REDUCTION) product *= factor[i].parts;
+  return product;
+}
+
+int32_t weft_split_chain_length(const weft_kernel_t* kernel, const weft_split_t* split) {
+  return axis_reduction_parts(kernel, split->y, split->y_count) *
+         axis_reduction_parts(kernel, split->x, split->x_count);
+}
+
+int32_t weft_split_chain_position(const weft_kernel_t* kernel, const weft_split_t* split, int32_t logical) {
+  int32_t gx = weft_split_grid(split->x, split->x_count);
+  int32_t along_x = axis_reduction_parts(kernel, split->x, split->x_count);
+  int32_t along_y = axis_reduction_parts(kernel, split->y, split->y_count);
+  return logical / gx % along_y * along_x + logical % gx % along_x;
+}
+
+int32_t weft_split_chain_next(const weft_kernel_t* kernel, const weft_split_t* split, int32_t logical) {
+  if (weft_split_is_owner(kernel, split, logical)) return -1;
+  bool along_x = axis_reduction_parts(kernel, split->x, split->x_count) > 1;
+  return logical + (along_x ? 1 : weft_split_grid(split->x, split->x_count));
+}
+
+bool weft_split_is_owner(const weft_kernel_t* kernel, const weft_split_t* split, int32_t logical) {
+  return weft_split_chain_position(kernel, split, logical) == weft_split_chain_length(kernel, split) - 1;
+}
+
+int32_t weft_split_owner(const weft_kernel_t* kernel, const weft_split_t* split, int64_t source_index) {
+  int32_t gx = weft_split_grid(split->x, split->x_count);
+  int32_t along_x = axis_reduction_parts(kernel, split->x, split->x_count);
+  int32_t along_y = axis_reduction_parts(kernel, split->y, split->y_count);
+  int64_t ly = source_index / (gx / along_x) * along_y + along_y - 1;
+  int64_t lx = source_index % (gx / along_x) * along_x + along_x - 1;
+  return (int32_t)(ly * gx + lx);
+}
+
+bool weft_split_runs(const weft_kernel_t* kernel, const weft_split_t* split, int32_t operation, int32_t logical) {
+  return kernel->reduce_operation < 0 || operation <= kernel->reduce_operation ||
+         weft_split_is_owner(kernel, split, logical);
+}
+
+bool weft_split_needs_buffer(const weft_kernel_t* kernel, const weft_split_t* split, int32_t buffer, int32_t logical) {
+  for (int32_t i = 0; i < kernel->operation_count; ++i) {
+    const weft_operation_t* operation = &kernel->operation[i];
+    bool uses = operation->destination == buffer;
+    for (int32_t s = 0; s < weft_op_source_count(operation->op); ++s) uses = uses || operation->source[s] == buffer;
+    if (uses && weft_split_runs(kernel, split, i, logical)) return true;
+  }
+  return false;
+}
+
+weft_box_t weft_split_owned_box(const weft_fabric_t* fabric, int32_t tensor, int32_t logical) {
+  const weft_tensor_t* t = &fabric->tensor[tensor];
+  weft_box_t whole = weft_box_of_shape(&t->shape);
+  if (t->kind != WEFT_TENSOR_RESULT) return whole;
+  const weft_kernel_t* kernel = &fabric->kernel[t->kernel];
+  const weft_split_t* split = &kernel->alternative[kernel->chosen].split;
+  if (!weft_split_is_owner(kernel, split, logical)) return (weft_box_t){.rank = whole.rank};
+  weft_iteration_box_t box = weft_split_box(kernel, split, logical);
+  weft_box_t held = weft_split_buffer_box(kernel, &kernel->buffer[t->buffer], &box);
+  return weft_box_intersect(&held, &whole);
+}

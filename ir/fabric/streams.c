@@ -1,0 +1,408 @@
+// Which streams carry what: for each operand piece, its consumer tiles in groups, each group one stream from all owners
+// of what the group needs.
+#include "ir/fabric/streams.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+
+// Consumer tiles whose needs can't differ: the digits of the split that don't appear in the operand's index map are
+// dropped. Row and column count the digits that remain on the two axes.
+typedef struct cell_t {
+  bool used;        // some tile there takes part
+  int64_t elements; // that each of its tiles takes
+  weft_box_t need;  // in tensor coordinates
+} cell_t;
+typedef struct sink_t {
+  int32_t logical;
+  int32_t cell;
+  int32_t group; // once the grouping is chosen
+} sink_t;
+typedef struct source_load_t {
+  int64_t wavelets;
+  int32_t streams;
+} source_load_t;
+
+// One operand piece of one kernel, or of an output.
+typedef struct edge_t {
+  int32_t sink_kernel, sink_buffer, sink_piece;
+  const weft_piece_t* piece;
+  const weft_tensor_t* tensor;
+  int32_t source_kernel;
+  weft_walk_t walk; // of the whole tensor
+  int32_t rows, columns;
+} edge_t;
+// Consecutive rows and columns of cells, in row_groups * column_groups blocks.
+typedef struct grouping_t {
+  int32_t row_groups, column_groups;
+  int32_t row_block, column_block;
+  int64_t time; // wavelets of the longest stream or of the busiest source, whichever is more
+} grouping_t;
+
+typedef struct builder_t {
+  weft_fabric_t* fabric;
+  const weft_machine_t* machine;
+  weft_allocator_t allocator;
+  int64_t target; // cycles of the slowest kernel: a stream that is faster than that is fast enough
+  WEFT_ARRAY(weft_stream_t) streams;
+  WEFT_ARRAY(sink_t) sinks;
+  WEFT_ARRAY(cell_t) cells;
+  WEFT_ARRAY(source_load_t) loads;
+} builder_t;
+
+static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
+  for (int32_t r = 0; r < buffer->rank; ++r)
+    if (buffer->row[r].coefficient[dim] != 0) return true;
+  return false;
+}
+
+// Mixed radix over the digits of an axis index that the buffer depends on.
+static int32_t reduced_index(const weft_buffer_t* buffer, const weft_axis_factor_t* factor, int32_t count,
+                             int32_t index, int32_t* out_extent) {
+  int32_t reduced = 0, extent = 1;
+  for (int32_t i = count - 1; i >= 0; --i) {
+    if (depends_on(buffer, factor[i].dim)) {
+      reduced += index % factor[i].parts * extent;
+      extent *= factor[i].parts;
+    }
+    index /= factor[i].parts;
+  }
+  *out_extent = extent;
+  return reduced;
+}
+
+static const weft_split_t* chosen_split(const weft_kernel_t* kernel) {
+  return &kernel->alternative[kernel->chosen].split;
+}
+
+static weft_status_t clear_cells(builder_t* b, const edge_t* edge) {
+  b->sinks.count = 0;
+  b->cells.count = 0;
+  size_t count = (size_t)edge->rows * (size_t)edge->columns;
+  WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->cells, count));
+  b->cells.count = count;
+  memset(b->cells.data, 0, count * sizeof(cell_t));
+  return weft_ok();
+}
+
+static weft_status_t collect_sinks(builder_t* b, edge_t* edge) {
+  const weft_kernel_t* kernel = &b->fabric->kernel[edge->sink_kernel];
+  const weft_buffer_t* buffer = &kernel->buffer[edge->sink_buffer];
+  const weft_split_t* split = chosen_split(kernel);
+  int32_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count);
+  reduced_index(buffer, split->y, split->y_count, 0, &edge->rows);
+  reduced_index(buffer, split->x, split->x_count, 0, &edge->columns);
+  WEFT_RETURN_IF_ERROR(clear_cells(b, edge));
+  for (int32_t logical = 0; logical < gy * gx; ++logical) {
+    if (!weft_split_needs_buffer(kernel, split, edge->sink_buffer, logical)) continue;
+    int32_t extent, row = reduced_index(buffer, split->y, split->y_count, logical / gx, &extent);
+    int32_t index = row * edge->columns + reduced_index(buffer, split->x, split->x_count, logical % gx, &extent);
+    cell_t* cell = &b->cells.data[index];
+    if (!cell->used) {
+      cell->used = true;
+      weft_iteration_box_t box = weft_split_box(kernel, split, logical);
+      weft_box_t filter = weft_split_buffer_box(kernel, buffer, &box);
+      cell->elements = weft_view_count(&edge->piece->view, &filter);
+      if (cell->elements > 0) cell->need = weft_view_preimage(&edge->piece->view, &edge->tensor->shape, &filter);
+    }
+    if (cell->elements > 0) WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(b->allocator, &b->sinks, (sink_t){logical, index, 0}));
+  }
+  return weft_ok();
+}
+
+static weft_status_t collect_host_sink(builder_t* b, edge_t* edge) {
+  edge->rows = edge->columns = 1;
+  WEFT_RETURN_IF_ERROR(clear_cells(b, edge));
+  weft_box_t image = weft_view_image(&edge->piece->view);
+  cell_t* cell = &b->cells.data[0];
+  cell->used = true;
+  cell->elements = weft_view_count(&edge->piece->view, &image);
+  if (cell->elements == 0) return weft_ok();
+  cell->need = weft_view_preimage(&edge->piece->view, &edge->tensor->shape, &image);
+  return WEFT_ARRAY_PUSH(b->allocator, &b->sinks, (sink_t){0, 0, 0});
+}
+
+// The segments of a walk whose owners hold something of `box`, in stream order.
+typedef struct segment_t {
+  const weft_walk_t* walk;
+  weft_box_t box;
+  int64_t first[WEFT_MAX_LEVELS], last[WEFT_MAX_LEVELS], digit[WEFT_MAX_LEVELS];
+  int64_t unsplit; // elements of the box along the dimensions that are whole at each owner
+  bool done;
+  int64_t source_index, elements; // after segment_next
+} segment_t;
+
+static void segments_begin(const weft_walk_t* walk, const weft_box_t* box, segment_t* out_segment) {
+  *out_segment = (segment_t){.walk = walk, .box = *box, .unsplit = 1, .done = weft_box_is_empty(box)};
+  bool split[WEFT_MAX_RANK] = {false};
+  for (int32_t k = 0; k < walk->source_levels; ++k) {
+    const weft_walk_level_t* level = &walk->level[k];
+    split[level->dim] = true;
+    out_segment->first[k] = out_segment->digit[k] = box->lo[level->dim] / level->step;
+    out_segment->last[k] = (box->hi[level->dim] - 1) / level->step;
+  }
+  for (int32_t d = 0; d < box->rank; ++d)
+    if (!split[d]) out_segment->unsplit *= box->hi[d] - box->lo[d];
+}
+
+static bool segment_next(segment_t* segment) {
+  if (segment->done) return false;
+  segment->source_index = 0;
+  segment->elements = segment->unsplit;
+  for (int32_t k = 0; k < segment->walk->source_levels; ++k) {
+    const weft_walk_level_t* level = &segment->walk->level[k];
+    int64_t lo = segment->digit[k] * level->step;
+    segment->source_index = segment->source_index * level->extent + segment->digit[k];
+    segment->elements *=
+        weft_min_i64(segment->box.hi[level->dim], lo + level->step) - weft_max_i64(segment->box.lo[level->dim], lo);
+  }
+  int32_t k = segment->walk->source_levels - 1;
+  for (; k >= 0 && segment->digit[k]++ == segment->last[k]; --k) segment->digit[k] = segment->first[k];
+  segment->done = k < 0;
+  return true;
+}
+
+static int32_t group_of(const edge_t* edge, const grouping_t* grouping, int32_t cell) {
+  return cell / edge->columns / grouping->row_block * grouping->column_groups +
+         cell % edge->columns / grouping->column_block;
+}
+
+// What each group needs.
+static void group_boxes(const builder_t* b, const edge_t* edge, const grouping_t* grouping, weft_box_t* out_boxes,
+                        bool* out_used) {
+  for (int32_t group = 0; group < grouping->row_groups * grouping->column_groups; ++group) out_used[group] = false;
+  for (size_t i = 0; i < b->cells.count; ++i) {
+    const cell_t* cell = &b->cells.data[i];
+    if (cell->elements == 0) continue;
+    int32_t group = group_of(edge, grouping, (int32_t)i);
+    out_boxes[group] = out_used[group] ? weft_box_hull(&out_boxes[group], &cell->need) : cell->need;
+    out_used[group] = true;
+  }
+}
+
+// Fills grouping->time. False: some source would need more colours than it may have.
+static bool evaluate(builder_t* b, const edge_t* edge, grouping_t* grouping) {
+  weft_box_t box[WEFT_STREAMS_PER_EDGE_MOST];
+  bool used[WEFT_STREAMS_PER_EDGE_MOST], host = edge->source_kernel == WEFT_HOST_KERNEL;
+  group_boxes(b, edge, grouping, box, used);
+  memset(b->loads.data, 0, b->loads.count * sizeof(source_load_t));
+  grouping->time = 0;
+  for (int32_t group = 0; group < grouping->row_groups * grouping->column_groups; ++group) {
+    if (!used[group]) continue;
+    int64_t stream = 0;
+    segment_t segment;
+    for (segments_begin(&edge->walk, &box[group], &segment); segment_next(&segment);) {
+      source_load_t* load = &b->loads.data[segment.source_index];
+      int64_t wavelets = weft_machine_wavelets(b->machine, edge->tensor->dtype, segment.elements);
+      stream += wavelets;
+      if (host) continue; // which has a port, not a ramp, for each stream
+      load->wavelets += wavelets;
+      grouping->time = weft_max_i64(grouping->time, load->wavelets);
+      if (++load->streams > WEFT_STREAMS_PER_TILE) return false;
+    }
+    grouping->time = weft_max_i64(grouping->time, stream);
+  }
+  return true;
+}
+
+// How many blocks `extent` lines fall into when about `wanted` are asked for; *out_block: lines of each.
+static int32_t blocks(int32_t extent, int32_t wanted, int32_t* out_block) {
+  *out_block = (extent + wanted - 1) / wanted;
+  return (extent + *out_block - 1) / *out_block;
+}
+
+// More streams pay when each doubling of their number makes them this much faster.
+static bool is_worth(const grouping_t* now, const grouping_t* finer) {
+  double gain = 1;
+  for (int32_t n = now->row_groups * now->column_groups; n < finer->row_groups * finer->column_groups; n *= 2)
+    gain *= 1.3;
+  return (double)now->time >= gain * (double)finer->time;
+}
+
+// Lines of a kernel's grid, counted along the side that has fewer.
+static int32_t narrow_side(const builder_t* b, int32_t kernel) {
+  const weft_split_t* split = chosen_split(&b->fabric->kernel[kernel]);
+  int32_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count);
+  return gy < gx ? gy : gx;
+}
+
+static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
+  if (edge->source_kernel == WEFT_HOST_KERNEL) {
+    int32_t ports = weft_machine_port_count(b->machine);
+    return ports > WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : ports;
+  }
+  if (edge->sink_kernel == WEFT_HOST_KERNEL) return 1;
+  int32_t source = narrow_side(b, edge->source_kernel), sink = narrow_side(b, edge->sink_kernel);
+  int32_t lines = source < sink ? source : sink;
+  if (lines > WEFT_STREAMS_PER_EDGE_MOST) return WEFT_STREAMS_PER_EDGE_MOST;
+  return lines < WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : lines;
+}
+
+static grouping_t choose_grouping(builder_t* b, const edge_t* edge) {
+  int32_t limit = stream_limit(b, edge);
+  grouping_t chosen = {1, 1, edge->rows, edge->columns, 0};
+  evaluate(b, edge, &chosen);
+  for (int32_t streams = 2; streams <= limit && chosen.time > b->target; ++streams) {
+    grouping_t best = {.time = INT64_MAX};
+    for (int32_t rows = 1; rows <= streams; ++rows) {
+      grouping_t candidate;
+      candidate.row_groups = blocks(edge->rows, rows, &candidate.row_block);
+      candidate.column_groups = blocks(edge->columns, streams / rows, &candidate.column_block);
+      // Halvings, and every line by itself; what lies between gives uneven blocks and little else.
+      bool row_ok = (rows & (rows - 1)) == 0 || rows == edge->rows;
+      bool column_ok = ((streams / rows) & (streams / rows - 1)) == 0 || streams / rows == edge->columns;
+      if (streams % rows != 0 || !row_ok || !column_ok) continue;
+      if (candidate.row_groups * candidate.column_groups != streams) continue;
+      if (evaluate(b, edge, &candidate) && candidate.time < best.time) best = candidate;
+    }
+    if (best.time < INT64_MAX && (best.time <= b->target || is_worth(&chosen, &best))) chosen = best;
+  }
+  return chosen;
+}
+
+static weft_status_t emit_group(builder_t* b, const edge_t* edge, int32_t group, const weft_box_t* box) {
+  weft_stream_t stream = {.kind = WEFT_STREAM_DATA,
+                          .tensor = edge->piece->tensor,
+                          .source_kernel = edge->source_kernel,
+                          .sink_kernel = edge->sink_kernel,
+                          .sink_buffer = edge->sink_buffer,
+                          .sink_piece = edge->sink_piece,
+                          .dtype = edge->tensor->dtype,
+                          .walk = edge->walk,
+                          .source_port = -1,
+                          .sink_port = -1};
+  stream.walk.box = *box;
+  segment_t segment;
+  for (segments_begin(&edge->walk, box, &segment); segment_next(&segment);) ++stream.source_count;
+  for (size_t i = 0; i < b->sinks.count; ++i) stream.sink_count += b->sinks.data[i].group == group;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->fabric->arena, (size_t)stream.source_count, &stream.source));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->fabric->arena, (size_t)stream.sink_count, &stream.sink));
+  weft_endpoint_t* source = stream.source;
+  for (segments_begin(&edge->walk, box, &segment); segment_next(&segment); ++source) {
+    source->elements = segment.elements;
+    if (edge->source_kernel != WEFT_HOST_KERNEL) {
+      const weft_kernel_t* kernel = &b->fabric->kernel[edge->source_kernel];
+      source->logical = weft_split_owner(kernel, chosen_split(kernel), segment.source_index);
+    }
+    stream.elements += segment.elements;
+    stream.wavelets += weft_machine_wavelets(b->machine, stream.dtype, segment.elements);
+  }
+  weft_endpoint_t* sink = stream.sink;
+  for (size_t i = 0; i < b->sinks.count; ++i) {
+    const sink_t* s = &b->sinks.data[i];
+    if (s->group == group) *sink++ = (weft_endpoint_t){s->logical, b->cells.data[s->cell].elements};
+  }
+  return WEFT_ARRAY_PUSH(b->allocator, &b->streams, stream);
+}
+
+static weft_status_t build_edge(builder_t* b, edge_t* edge) {
+  edge->tensor = &b->fabric->tensor[edge->piece->tensor];
+  edge->source_kernel = edge->tensor->kind == WEFT_TENSOR_RESULT ? edge->tensor->kernel : WEFT_HOST_KERNEL;
+  WEFT_RETURN_IF_ERROR(weft_split_walk(b->fabric, edge->piece->tensor, &edge->walk));
+  if (edge->sink_kernel == WEFT_HOST_KERNEL)
+    WEFT_RETURN_IF_ERROR(collect_host_sink(b, edge));
+  else
+    WEFT_RETURN_IF_ERROR(collect_sinks(b, edge));
+  if (b->sinks.count == 0) return weft_ok();
+
+  size_t sources = 1;
+  for (int32_t k = 0; k < edge->walk.source_levels; ++k) sources *= (size_t)edge->walk.level[k].extent;
+  WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->loads, sources));
+  b->loads.count = sources;
+  grouping_t grouping = choose_grouping(b, edge);
+  weft_box_t box[WEFT_STREAMS_PER_EDGE_MOST];
+  bool used[WEFT_STREAMS_PER_EDGE_MOST];
+  group_boxes(b, edge, &grouping, box, used);
+  for (size_t i = 0; i < b->sinks.count; ++i) b->sinks.data[i].group = group_of(edge, &grouping, b->sinks.data[i].cell);
+  for (int32_t group = 0; group < grouping.row_groups * grouping.column_groups; ++group)
+    if (used[group]) WEFT_RETURN_IF_ERROR(emit_group(b, edge, group, &box[group]));
+  return weft_ok();
+}
+
+static weft_status_t build_chain(builder_t* b, int32_t index) {
+  const weft_kernel_t* kernel = &b->fabric->kernel[index];
+  const weft_split_t* split = chosen_split(kernel);
+  if (weft_split_chain_length(kernel, split) == 1) return weft_ok();
+  if (kernel->reduce_operation < 0)
+    return weft_error(INVALID_INPUT, "kernel '%s': a reduction is split, but no operation reduces over it",
+                      kernel->name);
+  int32_t accumulator = kernel->operation[kernel->reduce_operation].destination;
+  const weft_buffer_t* buffer = &kernel->buffer[accumulator];
+  int32_t tiles = weft_split_grid(split->y, split->y_count) * weft_split_grid(split->x, split->x_count);
+  for (int32_t logical = 0; logical < tiles; ++logical) {
+    int32_t next = weft_split_chain_next(kernel, split, logical);
+    if (next < 0) continue;
+    weft_iteration_box_t box = weft_split_box(kernel, split, logical);
+    weft_box_t held = weft_split_buffer_box(kernel, buffer, &box);
+    weft_stream_t stream = {.kind = WEFT_STREAM_CHAIN,
+                            .tensor = -1,
+                            .source_kernel = index,
+                            .sink_kernel = index,
+                            .sink_buffer = accumulator,
+                            .sink_piece = -1,
+                            .dtype = buffer->dtype,
+                            .source_count = 1,
+                            .sink_count = 1,
+                            .elements = weft_box_elements(&held),
+                            .source_port = -1,
+                            .sink_port = -1};
+    stream.wavelets = weft_machine_wavelets(b->machine, stream.dtype, stream.elements);
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->fabric->arena, 1, &stream.source));
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->fabric->arena, 1, &stream.sink));
+    *stream.source = (weft_endpoint_t){logical, stream.elements};
+    *stream.sink = (weft_endpoint_t){next, stream.elements};
+    WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(b->allocator, &b->streams, stream));
+  }
+  return weft_ok();
+}
+
+static weft_status_t build_all(builder_t* b) {
+  weft_fabric_t* fabric = b->fabric;
+  b->target = 1;
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &fabric->kernel[k];
+    if (kernel->chosen < 0 || kernel->chosen >= kernel->alternative_count)
+      return weft_error(INVALID_ARGUMENT, "kernel '%s' has no alternative chosen yet", kernel->name);
+    b->target = weft_max_i64(b->target, kernel->alternative[kernel->chosen].cycles);
+  }
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &fabric->kernel[k];
+    for (int32_t i = 0; i < kernel->buffer_count; ++i) {
+      const weft_buffer_t* buffer = &kernel->buffer[i];
+      for (int32_t p = 0; buffer->kind == WEFT_BUFFER_OPERAND && p < buffer->piece_count; ++p) {
+        if (fabric->tensor[buffer->piece[p].tensor].kind == WEFT_TENSOR_CONSTANT) continue;
+        edge_t edge = {.sink_kernel = k, .sink_buffer = i, .sink_piece = p, .piece = &buffer->piece[p]};
+        WEFT_RETURN_IF_ERROR(weft_status_annotate(build_edge(b, &edge), "streams into kernel '%s', buffer '%s'",
+                                                  kernel->name, buffer->name));
+      }
+    }
+    WEFT_RETURN_IF_ERROR(build_chain(b, k));
+  }
+  for (int32_t o = 0; o < fabric->output_count; ++o) {
+    for (int32_t p = 0; p < fabric->output[o].piece_count; ++p) {
+      edge_t edge = {
+          .sink_kernel = WEFT_HOST_KERNEL, .sink_buffer = o, .sink_piece = p, .piece = &fabric->output[o].piece[p]};
+      WEFT_RETURN_IF_ERROR(
+          weft_status_annotate(build_edge(b, &edge), "streams of output '%s'", fabric->output[o].name));
+    }
+  }
+  if (b->streams.count > INT32_MAX)
+    return weft_error(DOES_NOT_FIT, "%zu streams; at most %d can be numbered", b->streams.count, INT32_MAX);
+  weft_stream_t* streams;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&fabric->arena, b->streams.count, &streams));
+  if (b->streams.count) memcpy(streams, b->streams.data, b->streams.count * sizeof(*streams));
+  fabric->stream = streams;
+  fabric->stream_count = (int32_t)b->streams.count;
+  return weft_ok();
+}
+
+weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* machine) {
+  builder_t b = {.fabric = fabric, .machine = machine, .allocator = fabric->arena.allocator};
+  weft_status_t status = build_all(&b);
+  WEFT_ARRAY_FREE(b.allocator, &b.streams);
+  WEFT_ARRAY_FREE(b.allocator, &b.sinks);
+  WEFT_ARRAY_FREE(b.allocator, &b.cells);
+  WEFT_ARRAY_FREE(b.allocator, &b.loads);
+  return status;
+}

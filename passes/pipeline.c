@@ -1,0 +1,32 @@
+#include "passes/form_kernels.h"
+#include "passes/passes.h"
+
+// name, function, description
+#define WEFT_PASSES(X)                                                                                                 \
+  X("weft-generalize", weft_pass_generalize, "turn named linalg ops into linalg.generic")                               \
+  X("weft-form-kernels", weft_pass_form_kernels, "cluster the computation of main into weft.kernel ops")
+
+static const weft_tensor_pass_t table[] = {
+#define X(name, function, description) {name, description, function},
+    WEFT_PASSES(X)
+#undef X
+};
+enum { PASS_COUNT = sizeof(table) / sizeof(table[0]) };
+
+weft_status_t weft_passes_register(weft_tensor_context_t* context) {
+  weft_tensor_register_passes(context, table, PASS_COUNT);
+  return weft_ok();
+}
+
+// No elementwise fusion from upstream: it would move a producer into a convolution's window and calculate it once for every
+// position that looks at it. Kernels fuse by sharing tiles instead. Unit extents stay too: kernels skip them by themselves,
+// and folding them would put reshapes between ops.
+const char* weft_passes_default_pipeline(void) {
+  return "builtin.module(canonicalize,cse,weft-generalize,canonicalize,cse,weft-form-kernels,canonicalize,cse)";
+}
+
+weft_status_t weft_passes_print(weft_text_t* text) {
+  for (int32_t i = 0; i < PASS_COUNT; ++i)
+    WEFT_RETURN_IF_ERROR(weft_text_printf(text, "%-24s %s\n", table[i].name, table[i].description));
+  return weft_ok();
+}

@@ -1,0 +1,191 @@
+// A tile's core: runs its program on its own clock until something has to arrive or leave first.
+#include <string.h>
+
+#include "base/checked.h"
+#include "runtime-sim/internal.h"
+
+enum { CONTROL_INSTRUCTIONS = 1024 };
+
+weft_status_t weft_sim_core_wake(weft_sim_t* sim, int32_t slot, int64_t time) {
+  sim->slot[slot].wait = WEFT_SIM_RUNS;
+  return weft_sim_queue_push(sim, time, WEFT_SIM_EVENT_RESUME, slot);
+}
+
+void weft_sim_core_account(weft_sim_t* sim, int32_t slot, const weft_instruction_t* i, int64_t points) {
+  weft_op_class_e op_class = weft_op_class(i->op);
+  bool chain = i->opcode == WEFT_OPCODE_CHAIN;
+  double bytes = (double)weft_dtype_size(chain ? i->dtype : i->destination_dtype);
+  for (int32_t o = 1; !chain && o <= weft_op_source_count(i->op); ++o)
+    if (!(i->flags >> (o - 1) & 1))
+      bytes += (double)weft_dtype_size(weft_sim_operand_dtype(i->op, i->dtype, i->destination_dtype, o));
+  if (i->op == WEFT_OP_MLA) bytes += (double)weft_dtype_size(i->destination_dtype); // it is read, too
+  double point = sim->machine.energy.op[op_class][i->dtype] + bytes / 4 * sim->machine.energy.sram_word;
+  sim->slot[slot].energy += (double)points * point;
+  sim->report.operations[op_class] += points;
+}
+
+// The element that an immediate stands for.
+static void store_immediate(int32_t word, weft_dtype_e dtype, weft_dtype_e operand, uint8_t out_element[8]) {
+  if (operand == WEFT_DTYPE_BOOL) {
+    out_element[0] = word != 0;
+  } else if (weft_dtype_is_float(dtype)) {
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    if (dtype == WEFT_DTYPE_F32)
+      memcpy(out_element, &value, sizeof(value));
+    else
+      weft_dtype_store(dtype, (double)value, out_element);
+  } else {
+    int64_t value = word;
+    memcpy(out_element, &value, sizeof(value));
+  }
+}
+
+static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instruction_t* i) {
+  weft_sim_nest_t nest = {.op = i->op,
+                          .dtype = i->dtype,
+                          .destination_dtype = i->destination_dtype,
+                          .loop_count = i->loop_count,
+                          .operands = 1 + weft_op_source_count(i->op)};
+  uint8_t immediate[WEFT_SIM_OPERANDS][8];
+  for (int32_t l = 0; l < i->loop_count; ++l) nest.extent[l] = i->loop[l].extent;
+  for (int32_t o = 0; o < nest.operands; ++o) {
+    if (o > 0 && (i->flags >> (o - 1) & 1)) {
+      weft_dtype_e operand = weft_sim_operand_dtype(i->op, i->dtype, i->destination_dtype, o);
+      store_immediate(i->base[o], i->dtype, operand, immediate[o]);
+      nest.pointer[o] = immediate[o];
+      continue;
+    }
+    for (int32_t l = 0; l < i->loop_count; ++l) nest.stride[o][l] = i->loop[l].stride[o];
+    nest.pointer[o] = weft_sim_address(sim, slot, i->base[o], 0, 0, sim->slot[slot].step);
+    if (!nest.pointer[o]) return weft_error(INTERNAL, "%s: no memory for an operand", weft_sim_place(sim, slot).text);
+  }
+  int64_t points = weft_sim_loop_points(i), cycles = weft_machine_op_cycles(&sim->machine, i->op, i->dtype, points);
+  if (cycles > WEFT_SIM_MAX_CYCLES)
+    return weft_error(INVALID_INPUT, "%s: %s takes more than 2^60 cycles", weft_sim_place(sim, slot).text,
+                      weft_op_mnemonic(i->op));
+  sim->slot[slot].time += cycles;
+  sim->slot[slot].busy += cycles;
+  weft_sim_core_account(sim, slot, i, points);
+  return weft_sim_nest_execute(&nest, sim->control);
+}
+
+// True when the tile has to wait for a source (or sink) of its own; with `since`, moves its clock to when that was
+// over.
+static bool is_blocked(weft_sim_slot_t* slot, bool busy, weft_sim_wait_e wait, int32_t index, int64_t since) {
+  if (busy) {
+    slot->wait = wait;
+    slot->waits_for = index;
+  } else {
+    slot->time = weft_max_i64(slot->time, since);
+  }
+  return busy;
+}
+
+static bool waits_for_source(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t index) {
+  if (index < 0) return false;
+  const weft_sim_source_t* source = &sim->source[index];
+  return is_blocked(slot, source->pending, WEFT_SIM_WAITS_SEND, index, source->free_time);
+}
+
+static bool waits_for_sink(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t index) {
+  if (index < 0) return false;
+  const weft_sim_sink_t* sink = &sim->sink[index];
+  return is_blocked(slot, sink->posted, WEFT_SIM_WAITS_RECV, index, sink->complete_time);
+}
+
+static weft_status_t begin_chain(weft_sim_t* sim, int32_t slot_index, const weft_instruction_t* i) {
+  weft_sim_slot_t* slot = &sim->slot[slot_index];
+  int32_t sink = weft_sim_find_sink(sim, slot_index, i->colour);
+  if (waits_for_sink(sim, slot, sink)) return weft_ok();
+  if (i->out_colour >= 0 && waits_for_source(sim, slot, weft_sim_find_source(sim, slot_index, i->out_colour)))
+    return weft_ok();
+  slot->time += sim->machine.issue_cycles;
+  slot->busy += sim->machine.issue_cycles;
+  slot->in_chain = true;
+  slot->wait = WEFT_SIM_WAITS_RECV;
+  slot->waits_for = sink;
+  return weft_sim_post_recv(sim, sink, i, slot->pc);
+}
+
+static void end_chain(weft_sim_t* sim, int32_t slot_index, const weft_instruction_t* i) {
+  weft_sim_slot_t* slot = &sim->slot[slot_index];
+  slot->in_chain = false;
+  if (i->out_colour >= 0)
+    (void)waits_for_source(sim, slot, weft_sim_find_source(sim, slot_index, i->out_colour));
+  else
+    (void)waits_for_sink(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour));
+}
+
+// Runs one instruction and moves pc on, or leaves the slot waiting with pc where it was.
+static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const weft_instruction_t* i) {
+  weft_sim_slot_t* slot = &sim->slot[slot_index];
+  int32_t issue = sim->machine.issue_cycles, source, sink;
+  switch (i->opcode) {
+  case WEFT_OPCODE_HALT:
+    slot->wait = WEFT_SIM_HALTED;
+    return weft_ok();
+  case WEFT_OPCODE_STEPS:
+    slot->step = 0;
+    slot->body = slot->pc + (uint32_t)i->length;
+    break;
+  case WEFT_OPCODE_END_STEPS:
+    if (++slot->step < sim->steps) {
+      slot->pc = slot->body;
+      return weft_ok();
+    }
+    slot->step = 0;
+    break;
+  case WEFT_OPCODE_TENSOR:
+    WEFT_RETURN_IF_ERROR(run_tensor(sim, slot_index, i));
+    break;
+  case WEFT_OPCODE_SEND:
+    source = weft_sim_find_source(sim, slot_index, i->colour);
+    if (sim->source[source].pending) {
+      (void)waits_for_source(sim, slot, source);
+      return weft_ok();
+    }
+    slot->time += issue;
+    WEFT_RETURN_IF_ERROR(weft_sim_post_send(sim, source, i, slot->pc));
+    break;
+  case WEFT_OPCODE_RECV:
+    sink = weft_sim_find_sink(sim, slot_index, i->colour);
+    if (waits_for_sink(sim, slot, sink)) return weft_ok();
+    slot->time += issue;
+    WEFT_RETURN_IF_ERROR(weft_sim_post_recv(sim, sink, i, slot->pc));
+    break;
+  case WEFT_OPCODE_CHAIN:
+    if (!slot->in_chain) return begin_chain(sim, slot_index, i);
+    end_chain(sim, slot_index, i);
+    break;
+  case WEFT_OPCODE_WAIT_SEND:
+    if (waits_for_source(sim, slot, weft_sim_find_source(sim, slot_index, i->colour))) return weft_ok();
+    slot->time += issue;
+    break;
+  case WEFT_OPCODE_WAIT_RECV:
+    if (waits_for_sink(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour))) return weft_ok();
+    slot->time += issue;
+    break;
+  case WEFT_OPCODE_COUNT:
+    break;
+  }
+  if (i->opcode >= WEFT_OPCODE_SEND && i->opcode <= WEFT_OPCODE_WAIT_RECV && i->opcode != WEFT_OPCODE_CHAIN)
+    slot->busy += issue;
+  slot->pc += (uint32_t)i->length;
+  ++sim->report.instructions;
+  slot->energy += sim->machine.energy.instruction;
+  return weft_ok();
+}
+
+weft_status_t weft_sim_core_run(weft_sim_t* sim, int32_t slot_index) {
+  weft_sim_slot_t* slot = &sim->slot[slot_index];
+  for (int64_t count = 1; slot->wait == WEFT_SIM_RUNS; ++count) {
+    weft_instruction_t instruction;
+    if (count % CONTROL_INSTRUCTIONS == 0) WEFT_RETURN_IF_ERROR(weft_control_check(sim->control, "simulate"));
+    WEFT_RETURN_IF_ERROR(weft_sim_fetch(sim, slot_index, slot->pc, &instruction));
+    WEFT_RETURN_IF_ERROR(run_instruction(sim, slot_index, &instruction));
+    if (slot->time > WEFT_SIM_MAX_CYCLES)
+      return weft_error(INVALID_INPUT, "%s runs for more than 2^60 cycles", weft_sim_place(sim, slot_index).text);
+  }
+  return weft_ok();
+}

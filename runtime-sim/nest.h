@@ -1,0 +1,40 @@
+// One loop nest of the tensor engine on plain memory. Private to the simulator.
+#pragma once
+#include "backend/isa.h"
+#include "base/control.h"
+
+enum { WEFT_SIM_OPERANDS = 4 }; // destination and up to three sources
+
+// Loop 0 is the outermost. Operand 0 is the destination. Strides are bytes.
+typedef struct weft_sim_nest_t {
+  weft_op_e op;
+  weft_dtype_e dtype, destination_dtype;
+  int32_t loop_count, operands;
+  int64_t extent[WEFT_ISA_MAX_LOOPS];
+  int64_t stride[WEFT_SIM_OPERANDS][WEFT_ISA_MAX_LOOPS];
+  uint8_t* pointer[WEFT_SIM_OPERANDS];
+  // Set by weft_sim_nest_execute.
+  bool hazard;   // the destination overlaps a source and not point by point: strictly one point after the other
+  bool in_place; // a source is the destination itself, point by point
+} weft_sim_nest_t;
+
+// The innermost loop, cut into pieces that are worth a call.
+typedef struct weft_sim_row_t {
+  int64_t count;
+  uint8_t* pointer[WEFT_SIM_OPERANDS];
+  int64_t stride[WEFT_SIM_OPERANDS];
+} weft_sim_row_t;
+typedef void (*weft_sim_row_fn)(const weft_sim_nest_t* nest, const weft_sim_row_t* row);
+
+// Type of an operand in memory.
+weft_dtype_e weft_sim_operand_dtype(weft_op_e op, weft_dtype_e dtype, weft_dtype_e destination_dtype, int32_t operand);
+// NULL, or why the operation doesn't exist for these types.
+const char* weft_sim_nest_fault(weft_op_e op, weft_dtype_e dtype, weft_dtype_e destination_dtype);
+
+// Runs the nest in loop order. The memory of every point must be valid. Stops early when `control` says so. The
+// nest is changed on the way.
+weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control);
+
+// Rows for any operation and type; and for the frequent ones on aligned f32 (NULL: none for this nest).
+void weft_sim_row_generic(const weft_sim_nest_t* nest, const weft_sim_row_t* row);
+weft_sim_row_fn weft_sim_row_f32(const weft_sim_nest_t* nest);

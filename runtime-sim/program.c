@@ -1,0 +1,206 @@
+// Programs as untrusted input: everything that an instruction names is there before a cycle runs.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "runtime-sim/internal.h"
+
+// Words [first, first + count) of the tile's program, parameters filled in.
+static void copy_words(const weft_sim_t* sim, const weft_image_tile_t* tile, uint32_t first, uint32_t count,
+                       uint32_t* out_words) {
+  const weft_image_t* image = sim->image;
+  const weft_image_program_t* program = &image->programs[tile->program];
+  memcpy(out_words, image->code + program->code + first, count * sizeof(*out_words));
+  const uint32_t* patches = image->patches + program->patches;
+  uint32_t low = 0, high = program->patch_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (patches[middle] < first)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < program->patch_count && patches[low] < first + count; ++low)
+    out_words[patches[low] - first] = image->params[tile->params + low];
+}
+
+weft_status_t weft_sim_fetch(const weft_sim_t* sim, int32_t slot, uint32_t pc, weft_instruction_t* out_instruction) {
+  const weft_image_tile_t* tile = sim->slot[slot].tile;
+  uint32_t left = sim->image->programs[tile->program].code_words - pc, count = left < 2 ? left : 2;
+  uint32_t words[WEFT_SIM_MAX_WORDS];
+  copy_words(sim, tile, pc, count, words);
+  uint32_t length = count == 2 ? words[1] & 0xffff : count;
+  if (length > count) {
+    count = length < left ? length : left;
+    if (count > WEFT_SIM_MAX_WORDS) count = WEFT_SIM_MAX_WORDS;
+    copy_words(sim, tile, pc, count, words);
+  }
+  return weft_isa_decode(words, count, out_instruction);
+}
+
+typedef struct verifier_t {
+  weft_sim_t* sim;
+  int32_t slot;
+  bool in_body, had_body, halted;
+} verifier_t;
+
+static weft_status_t verify_range(const verifier_t* v, const char* what, int64_t base, int64_t lo, int64_t hi) {
+  int64_t size;
+  int32_t io;
+  if (weft_sim_address_exists(v->sim, v->slot, base, lo, hi, &size, &io)) return weft_ok();
+  if (!weft_sim_is_host(v->sim, v->slot))
+    return weft_error(INVALID_INPUT, "%s: bytes %" PRId64 "..%" PRId64 ", the tile has %" PRId64, what, base + lo,
+                      base + hi - 1, size);
+  if (io < 0) return weft_error(INVALID_INPUT, "%s: address %" PRId64 " belongs to no input or output", what, base);
+  return weft_error(INVALID_INPUT, "%s: bytes %" PRId64 "..%" PRId64 " from '%s' on, which has %" PRId64, what,
+                    base + lo - (int64_t)v->sim->image->io[io].address,
+                    base + hi - 1 - (int64_t)v->sim->image->io[io].address,
+                    weft_image_string(v->sim->image, v->sim->image->io[io].name), size);
+}
+
+static weft_status_t verify_loops(const verifier_t* v, const weft_instruction_t* i, int32_t operand, weft_dtype_e dtype,
+                                  const char* what) {
+  int64_t lo, hi;
+  // Half of 64 bits leaves room for the base.
+  if (!weft_sim_loop_reach(i, operand, (int64_t)weft_dtype_size(dtype), &lo, &hi) || lo < INT64_MIN / 2 ||
+      hi > INT64_MAX / 2)
+    return weft_error(INVALID_INPUT, "%s: its strides don't fit", what);
+  return verify_range(v, what, i->base[operand], lo, hi);
+}
+
+static weft_status_t verify_points(const weft_instruction_t* i, int64_t* out_points) {
+  *out_points = weft_sim_loop_points(i);
+  if (*out_points >= 0) return weft_ok();
+  return weft_error(INVALID_INPUT, "more than %" PRId64 " points", WEFT_SIM_MAX_POINTS);
+}
+
+static weft_status_t verify_tensor(const verifier_t* v, const weft_instruction_t* i) {
+  static const char* const OPERANDS[WEFT_SIM_OPERANDS] = {"destination", "source 0", "source 1", "source 2"};
+  int64_t points;
+  WEFT_RETURN_IF_ERROR(verify_points(i, &points));
+  const char* fault = weft_sim_nest_fault(i->op, i->dtype, i->destination_dtype);
+  if (fault) return weft_error(INVALID_INPUT, "%s: %s", weft_op_mnemonic(i->op), fault);
+  for (int32_t o = 0; o <= weft_op_source_count(i->op); ++o) {
+    if (o > 0 && (i->flags >> (o - 1) & 1)) continue;
+    weft_dtype_e dtype = weft_sim_operand_dtype(i->op, i->dtype, i->destination_dtype, o);
+    WEFT_RETURN_IF_ERROR(verify_loops(v, i, o, dtype, OPERANDS[o]));
+  }
+  return weft_ok();
+}
+
+// All instructions of a stream agree on its type.
+static weft_status_t verify_dtype(const verifier_t* v, int32_t stream, int32_t colour, weft_dtype_e dtype) {
+  int32_t* known = &v->sim->stream[stream].dtype;
+  if (*known == WEFT_SIM_NONE) *known = (int32_t)dtype;
+  if (*known == (int32_t)dtype) return weft_ok();
+  return weft_error(INVALID_INPUT, "colour %d: %s, another end of the stream has %s", colour, weft_dtype_name(dtype),
+                    weft_dtype_name((weft_dtype_e)*known));
+}
+
+static weft_status_t verify_source(const verifier_t* v, int32_t colour, weft_dtype_e dtype) {
+  int32_t source = weft_sim_find_source(v->sim, v->slot, colour);
+  if (source < 0) return weft_error(INVALID_INPUT, "colour %d: no route begins here", colour);
+  return verify_dtype(v, v->sim->source[source].stream, colour, dtype);
+}
+
+static weft_status_t verify_sink(const verifier_t* v, int32_t colour, weft_dtype_e dtype) {
+  int32_t sink = weft_sim_find_sink(v->sim, v->slot, colour);
+  if (sink < 0) return weft_error(INVALID_INPUT, "colour %d: no route ends here", colour);
+  return verify_dtype(v, v->sim->sink[sink].stream, colour, dtype);
+}
+
+static weft_status_t verify_repeat(const verifier_t* v, const weft_instruction_t* i) {
+  if (!(i->flags & WEFT_ISA_FLAG_REPEAT)) return weft_ok();
+  if (v->in_body) return weft_error(INVALID_INPUT, "it repeats for every step and stands in the body of the steps");
+  int64_t size, stride = 0;
+  int32_t io;
+  weft_sim_address_exists(v->sim, v->slot, i->base[0], 0, 0, &size, &io);
+  if (io >= 0) stride = (int64_t)v->sim->image->io[io].step_stride;
+  if (i->step_stride == stride) return weft_ok();
+  return weft_error(INVALID_INPUT, "step stride %d, from one step to the next there are %" PRId64 " bytes",
+                    i->step_stride, stride);
+}
+
+static weft_status_t verify_send(const verifier_t* v, const weft_instruction_t* i) {
+  int64_t points;
+  WEFT_RETURN_IF_ERROR(verify_points(i, &points));
+  if (points > WEFT_SIM_MAX_SEND_BYTES / (int64_t)weft_dtype_size(i->dtype))
+    return weft_error(INVALID_INPUT, "%" PRId64 " elements in one segment", points);
+  WEFT_RETURN_IF_ERROR(verify_source(v, i->colour, i->dtype));
+  WEFT_RETURN_IF_ERROR(verify_loops(v, i, 0, i->dtype, "memory"));
+  return verify_repeat(v, i);
+}
+
+static weft_status_t verify_recv(const verifier_t* v, const weft_instruction_t* i) {
+  const char* fault = weft_sim_walk_fault(i);
+  if (fault) return weft_error(INVALID_INPUT, "%s", fault);
+  WEFT_RETURN_IF_ERROR(verify_sink(v, i->colour, i->dtype));
+  int64_t lo, hi;
+  if (!weft_sim_walk_reach(i, &lo, &hi) || lo < INT64_MIN / 2 || hi > INT64_MAX / 2)
+    return weft_error(INVALID_INPUT, "its strides don't fit");
+  WEFT_RETURN_IF_ERROR(verify_range(v, "memory", i->base[0], lo, hi));
+  return verify_repeat(v, i);
+}
+
+static weft_status_t verify_chain(const verifier_t* v, const weft_instruction_t* i) {
+  if (weft_sim_is_host(v->sim, v->slot)) return weft_error(INVALID_INPUT, "the host is no part of a chain");
+  int64_t points;
+  WEFT_RETURN_IF_ERROR(verify_points(i, &points));
+  if (points > WEFT_SIM_MAX_SEND_BYTES / (int64_t)weft_dtype_size(i->dtype))
+    return weft_error(INVALID_INPUT, "%" PRId64 " elements in one segment", points);
+  WEFT_RETURN_IF_ERROR(verify_sink(v, i->colour, i->dtype));
+  if (i->out_colour >= 0) WEFT_RETURN_IF_ERROR(verify_source(v, i->out_colour, i->dtype));
+  return verify_loops(v, i, 0, i->dtype, "memory");
+}
+
+static weft_status_t verify_instruction(verifier_t* v, const weft_instruction_t* i) {
+  switch (i->opcode) {
+  case WEFT_OPCODE_HALT:
+    if (v->in_body) return weft_error(INVALID_INPUT, "in the body of the steps");
+    v->halted = true;
+    return weft_ok();
+  case WEFT_OPCODE_STEPS:
+    if (v->had_body) return weft_error(INVALID_INPUT, "a second body of steps");
+    v->in_body = v->had_body = true;
+    return weft_ok();
+  case WEFT_OPCODE_END_STEPS:
+    if (!v->in_body) return weft_error(INVALID_INPUT, "no body of steps is open");
+    v->in_body = false;
+    return weft_ok();
+  case WEFT_OPCODE_TENSOR:
+    return verify_tensor(v, i);
+  case WEFT_OPCODE_SEND:
+    return verify_send(v, i);
+  case WEFT_OPCODE_RECV:
+    return verify_recv(v, i);
+  case WEFT_OPCODE_CHAIN:
+    return verify_chain(v, i);
+  default:
+    return weft_ok(); // a wait on a colour where nothing is ever posted passes
+  }
+}
+
+static weft_status_t verify_program(weft_sim_t* sim, int32_t slot) {
+  verifier_t verifier = {.sim = sim, .slot = slot};
+  uint32_t words = sim->image->programs[sim->slot[slot].tile->program].code_words;
+  int32_t index = 0;
+  for (uint32_t pc = 0; pc < words; ++index) {
+    weft_instruction_t instruction;
+    weft_status_t status = weft_sim_fetch(sim, slot, pc, &instruction);
+    const char* name = status ? "?" : weft_opcode_mnemonic(instruction.opcode);
+    if (!status && verifier.halted) status = weft_error(INVALID_INPUT, "after the end of the program");
+    if (!status) status = verify_instruction(&verifier, &instruction);
+    if (status)
+      return weft_status_annotate(status, "%s, instruction %d (%s) at word %u", weft_sim_place(sim, slot).text, index,
+                                  name, pc);
+    pc += (uint32_t)instruction.length;
+  }
+  if (verifier.halted) return weft_ok();
+  return weft_error(INVALID_INPUT, "%s: its program of %d instructions doesn't end with halt",
+                    weft_sim_place(sim, slot).text, index);
+}
+
+weft_status_t weft_sim_programs_verify(weft_sim_t* sim) {
+  for (int32_t slot = 0; slot < sim->slot_count; ++slot) WEFT_RETURN_IF_ERROR(verify_program(sim, slot));
+  return weft_ok();
+}

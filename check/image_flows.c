@@ -5,34 +5,30 @@
 #include "base/checked.h"
 #include "check/image_parts.h"
 
-// What comes in at an entry from the core or from the host.
+// The host's flow through the port at this side of a tile, on this colour; NULL: it has none.
+static const weft_check_flow_t* host_flow(const weft_check_image_t* c, const weft_check_flow_t* flows, int32_t tile,
+                                          int32_t direction, uint32_t colour) {
+  int32_t ports = weft_machine_port_count(&c->machine);
+  for (size_t i = 0; i < c->image->host_colours_count; ++i) {
+    const weft_image_host_colour_t* host = &c->image->host_colours[i];
+    if (host->port < 0 || host->port >= ports || host->colour != colour || !flows[i].instructions) continue;
+    weft_host_port_t port = weft_machine_port(&c->machine, host->port);
+    if (port.tile == tile && (int32_t)port.direction == direction) return &flows[i];
+  }
+  return NULL;
+}
+
+// What comes in at an entry from the core or from the host, and what they take there.
 static const weft_check_flow_t* source_flow(const weft_check_image_t* c, int32_t index, int32_t direction) {
   const weft_router_entry_t* entry = &c->entry[index];
   if (direction == WEFT_DIRECTION_RAMP) return &c->sent[index];
-  for (size_t i = 0; i < c->image->host_colours_count; ++i) {
-    const weft_image_host_colour_t* colour = &c->image->host_colours[i];
-    if (colour->port < 0 || colour->port >= weft_machine_port_count(&c->machine) || !c->host_sent[i].instructions)
-      continue;
-    weft_host_port_t port = weft_machine_port(&c->machine, colour->port);
-    if (port.tile == entry->tile && (int32_t)port.direction == direction && colour->colour == entry->colour)
-      return &c->host_sent[i];
-  }
-  return NULL;
+  return host_flow(c, c->host_sent, entry->tile, direction, entry->colour);
 }
 
 static const weft_check_flow_t* sink_flow(const weft_check_image_t* c, int32_t index, int32_t direction) {
   const weft_router_entry_t* entry = &c->entry[index];
   if (direction == WEFT_DIRECTION_RAMP) return &c->taken[index];
-  for (size_t i = 0; i < c->image->host_colours_count; ++i) {
-    const weft_image_host_colour_t* colour = &c->image->host_colours[i];
-    if (colour->port < 0 || colour->port >= weft_machine_port_count(&c->machine) || !c->host_taken[i].instructions)
-      continue;
-    weft_host_port_t port = weft_machine_port(&c->machine, colour->port);
-    if (port.tile == entry->tile && (int32_t)port.direction == direction &&
-        colour->colour == entry->output_colour[direction])
-      return &c->host_taken[i];
-  }
-  return NULL;
+  return host_flow(c, c->host_taken, entry->tile, direction, entry->output_colour[direction]);
 }
 
 static void merge(const weft_check_image_t* c, int32_t index, const weft_check_flow_t* from, weft_check_flow_t* into) {

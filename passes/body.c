@@ -29,11 +29,16 @@ static const cast_t casts[] = {
 
 static weft_dtype_e as_unsigned(weft_dtype_e dtype) {
   switch (dtype) {
-  case WEFT_DTYPE_I8: return WEFT_DTYPE_U8;
-  case WEFT_DTYPE_I16: return WEFT_DTYPE_U16;
-  case WEFT_DTYPE_I32: return WEFT_DTYPE_U32;
-  case WEFT_DTYPE_I64: return WEFT_DTYPE_U64;
-  default: return dtype;
+  case WEFT_DTYPE_I8:
+    return WEFT_DTYPE_U8;
+  case WEFT_DTYPE_I16:
+    return WEFT_DTYPE_U16;
+  case WEFT_DTYPE_I32:
+    return WEFT_DTYPE_U32;
+  case WEFT_DTYPE_I64:
+    return WEFT_DTYPE_U64;
+  default:
+    return dtype;
   }
 }
 
@@ -53,7 +58,8 @@ bool weft_body_before_widening(MlirValue value, MlirValue* out_narrow, weft_dtyp
   return weft_body_dtype(*out_narrow, unsigned_source, out_dtype);
 }
 
-// The temporary of an operation. Where all sources share their rows it has the same ones; else a row for each dimension.
+// The temporary of an operation. Where all sources share their rows it has the same ones; else a row for each
+// dimension.
 static weft_status_t temporary_for(weft_body_t* body, weft_dtype_e dtype, int32_t count, const weft_scalar_t* source,
                                    weft_buffer_t* out) {
   const weft_buffer_t* like = NULL;
@@ -107,12 +113,16 @@ static weft_status_t evaluate_index(weft_body_t* body, MlirOperation op, weft_sc
   weft_source_t source;
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(lowering->allocator, (size_t)extent, sizeof(*data), (void**)&data));
   for (int64_t i = 0; i < extent; ++i) data[i] = (int32_t)i;
-  weft_status_t status = weft_lower_constant(lowering, "index", WEFT_DTYPE_I32, &(weft_shape_t){.rank = 1, .extent = {extent}},
-                                             data, &source);
+  weft_status_t status = weft_lower_constant(lowering, "index", WEFT_DTYPE_I32,
+                                             &(weft_shape_t){.rank = 1, .extent = {extent}}, data, &source);
   weft_allocator_free(lowering->allocator, data);
   if (status) return status;
-  weft_buffer_t buffer = {.kind = WEFT_BUFFER_OPERAND, .dtype = WEFT_DTYPE_I32, .rank = 1, .piece_count = 1,
-                          .piece = source.piece, .tensor = -1};
+  weft_buffer_t buffer = {.kind = WEFT_BUFFER_OPERAND,
+                          .dtype = WEFT_DTYPE_I32,
+                          .rank = 1,
+                          .piece_count = 1,
+                          .piece = source.piece,
+                          .tensor = -1};
   buffer.row[0].coefficient[body->loop[loop]] = 1;
   return weft_draft_add_buffer(body->draft, &buffer, &out->buffer);
 }
@@ -191,7 +201,8 @@ weft_status_t weft_body_evaluate(weft_body_t* body, MlirValue value, weft_scalar
     WEFT_RETURN_IF_ERROR(evaluate_op(body, op, out));
   }
   if (body->value_count == WEFT_MAX_BODY)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "its body has more than %d values", (int)WEFT_MAX_BODY);
+    return weft_op_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "its body has more than %d values",
+                         (int)WEFT_MAX_BODY);
   body->value[body->value_count++] = (weft_made_t){value, *out};
   return weft_ok();
 }

@@ -7,7 +7,7 @@ enum { WEFT_MAX_BODY = 256 }; // values of a body
 typedef struct weft_body_t {
   weft_draft_t* draft;
   const weft_generic_t* generic;
-  const int32_t* loop; // the generic's loops -> dimensions
+  const int32_t* loop;  // the generic's loops -> dimensions
   int32_t first_buffer; // buffers from here on were made for this body
   int32_t value_count;
   weft_made_t value[WEFT_MAX_BODY];

@@ -17,7 +17,9 @@ typedef struct builder_t {
   WEFT_ARRAY(clone_t) clone;
 } builder_t;
 
-static MlirStringRef str(const char* text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef str(const char* text) {
+  return mlirStringRefCreateFromCString(text);
+}
 
 static MlirNamedAttribute named(MlirContext context, const char* name, MlirAttribute value) {
   return mlirNamedAttributeGet(mlirIdentifierGet(context, str(name)), value);
@@ -140,8 +142,9 @@ static weft_status_t build_kernel(builder_t* builder, weft_cluster_t* cluster) {
   bool mixed = false;
   for (size_t i = 1; i < type.count; ++i) mixed |= !mlirTypeEqual(type.data[0], type.data[i]);
   if (!status && mixed && type.count > MAX_MIXED_RESULTS)
-    status = weft_op_error(WEFT_STATUS_UNSUPPORTED, unit[cluster->anchor].op,
-                           "its kernel has %zu results of different types, at most %d work", type.count, MAX_MIXED_RESULTS);
+    status =
+        weft_op_error(WEFT_STATUS_UNSUPPORTED, unit[cluster->anchor].op,
+                      "its kernel has %zu results of different types, at most %d work", type.count, MAX_MIXED_RESULTS);
   int32_t segment[MAX_MIXED_RESULTS];
   for (size_t i = 0; i < MAX_MIXED_RESULTS; ++i) segment[i] = i < type.count;
   MlirNamedAttribute attribute[] = {
@@ -199,7 +202,8 @@ static weft_status_t visit(builder_t* builder, int32_t root) {
     }
     builder->state[node] = OPEN;
     if (node < units) {
-      if (!clusters->unit.data[node].erased) WEFT_RETURN_IF_ERROR(weft_clusters_dependencies(clusters, node, need, builder));
+      if (!clusters->unit.data[node].erased)
+        WEFT_RETURN_IF_ERROR(weft_clusters_dependencies(clusters, node, need, builder));
     } else {
       const weft_cluster_t* cluster = &clusters->cluster.data[node - units];
       for (size_t m = 0; m < cluster->member.count; ++m)

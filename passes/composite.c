@@ -56,14 +56,22 @@ static weft_status_t compare_floats(weft_body_t* body, MlirOperation op, weft_sc
   WEFT_RETURN_IF_ERROR(operands(body, op, 2, a));
   const weft_scalar_t one = immediate(1, WEFT_DTYPE_BOOL);
   switch (predicate) {
-  case FALSE: return *out = immediate(0, WEFT_DTYPE_BOOL), weft_ok();
-  case TRUE: return *out = one, weft_ok();
-  case OEQ: return compare(body, WEFT_OP_EQ, dtype, a[0], a[1], out);
-  case OGT: return compare(body, WEFT_OP_GT, dtype, a[0], a[1], out);
-  case OGE: return compare(body, WEFT_OP_GE, dtype, a[0], a[1], out);
-  case OLT: return compare(body, WEFT_OP_LT, dtype, a[0], a[1], out);
-  case OLE: return compare(body, WEFT_OP_LE, dtype, a[0], a[1], out);
-  case UNE: return compare(body, WEFT_OP_NE, dtype, a[0], a[1], out);
+  case FALSE:
+    return *out = immediate(0, WEFT_DTYPE_BOOL), weft_ok();
+  case TRUE:
+    return *out = one, weft_ok();
+  case OEQ:
+    return compare(body, WEFT_OP_EQ, dtype, a[0], a[1], out);
+  case OGT:
+    return compare(body, WEFT_OP_GT, dtype, a[0], a[1], out);
+  case OGE:
+    return compare(body, WEFT_OP_GE, dtype, a[0], a[1], out);
+  case OLT:
+    return compare(body, WEFT_OP_LT, dtype, a[0], a[1], out);
+  case OLE:
+    return compare(body, WEFT_OP_LE, dtype, a[0], a[1], out);
+  case UNE:
+    return compare(body, WEFT_OP_NE, dtype, a[0], a[1], out);
   case UGT:
   case UGE:
   case ULT:
@@ -87,7 +95,8 @@ static weft_status_t compare_floats(weft_body_t* body, MlirOperation op, weft_sc
     WEFT_RETURN_IF_ERROR(compare(body, WEFT_OP_NE, dtype, a[0], a[0], &left));
     WEFT_RETURN_IF_ERROR(compare(body, WEFT_OP_NE, dtype, a[1], a[1], &right));
     return join(body, WEFT_OP_OR, left, right, out);
-  default: return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
+  default:
+    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
   }
 }
 
@@ -109,11 +118,14 @@ static weft_status_t truncate_integer(weft_body_t* body, MlirOperation op, weft_
     return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   WEFT_RETURN_IF_ERROR(operands(body, op, 1, &source));
   if (to == WEFT_DTYPE_BOOL) {
-    WEFT_RETURN_IF_ERROR(weft_body_emit(body, WEFT_OP_AND, from, from, 2, (weft_scalar_t[]){source, immediate(1, from)}, &source));
+    WEFT_RETURN_IF_ERROR(
+        weft_body_emit(body, WEFT_OP_AND, from, from, 2, (weft_scalar_t[]){source, immediate(1, from)}, &source));
   } else {
     const weft_scalar_t distance = immediate(8.0 * (double)(weft_dtype_size(from) - weft_dtype_size(to)), from);
-    WEFT_RETURN_IF_ERROR(weft_body_emit(body, WEFT_OP_SHL, from, from, 2, (weft_scalar_t[]){source, distance}, &source));
-    WEFT_RETURN_IF_ERROR(weft_body_emit(body, WEFT_OP_SHR, from, from, 2, (weft_scalar_t[]){source, distance}, &source));
+    WEFT_RETURN_IF_ERROR(
+        weft_body_emit(body, WEFT_OP_SHL, from, from, 2, (weft_scalar_t[]){source, distance}, &source));
+    WEFT_RETURN_IF_ERROR(
+        weft_body_emit(body, WEFT_OP_SHR, from, from, 2, (weft_scalar_t[]){source, distance}, &source));
   }
   return weft_body_emit(body, WEFT_OP_MOV, from, to, 1, &source, out);
 }
@@ -125,7 +137,8 @@ static weft_status_t scaled(weft_body_t* body, MlirOperation op, weft_op_e funct
   WEFT_RETURN_IF_ERROR(operands(body, op, 1, &x));
   weft_dtype_e dtype = x.dtype;
   if (before != 1)
-    WEFT_RETURN_IF_ERROR(weft_body_emit(body, WEFT_OP_MUL, dtype, dtype, 2, (weft_scalar_t[]){x, immediate(before, dtype)}, &x));
+    WEFT_RETURN_IF_ERROR(
+        weft_body_emit(body, WEFT_OP_MUL, dtype, dtype, 2, (weft_scalar_t[]){x, immediate(before, dtype)}, &x));
   WEFT_RETURN_IF_ERROR(weft_body_emit(body, function, dtype, dtype, 1, &x, after == 1 ? out : &x));
   if (after == 1) return weft_ok();
   return weft_body_emit(body, WEFT_OP_MUL, dtype, dtype, 2, (weft_scalar_t[]){x, immediate(after, dtype)}, out);

@@ -72,15 +72,17 @@ static bool peel(MlirValue* value, weft_map_t* rows) {
   return true;
 }
 
-weft_status_t weft_draft_operand(weft_draft_t* draft, MlirValue value, const weft_map_t* rows, weft_scalar_t* out_scalar) {
+weft_status_t weft_draft_operand(weft_draft_t* draft, MlirValue value, const weft_map_t* rows,
+                                 weft_scalar_t* out_scalar) {
   weft_map_t at = *rows;
   weft_source_t source;
-  while (peel(&value, &at)) {}
+  while (peel(&value, &at)) {
+  }
   *out_scalar = (weft_scalar_t){.buffer = -1};
   for (size_t i = 0; i < draft->operand.count; ++i) {
     const weft_buffer_t* buffer = &draft->buffer.data[i];
-    if (!mlirValueEqual(draft->operand.data[i], value) || buffer->kind != WEFT_BUFFER_OPERAND || buffer->rank != at.rank ||
-        memcmp(buffer->row, at.row, (size_t)at.rank * sizeof(at.row[0])) != 0)
+    if (!mlirValueEqual(draft->operand.data[i], value) || buffer->kind != WEFT_BUFFER_OPERAND ||
+        buffer->rank != at.rank || memcmp(buffer->row, at.row, (size_t)at.rank * sizeof(at.row[0])) != 0)
       continue;
     out_scalar->buffer = (int32_t)i;
     out_scalar->dtype = buffer->dtype;
@@ -92,8 +94,14 @@ weft_status_t weft_draft_operand(weft_draft_t* draft, MlirValue value, const wef
     out_scalar->immediate = source.value;
     return weft_ok();
   }
-  weft_buffer_t buffer = {.kind = WEFT_BUFFER_OPERAND, .dtype = source.dtype, .rank = at.rank, .has_fill = source.has_fill,
-                          .fill = source.fill, .piece_count = source.piece_count, .piece = source.piece, .tensor = -1};
+  weft_buffer_t buffer = {.kind = WEFT_BUFFER_OPERAND,
+                          .dtype = source.dtype,
+                          .rank = at.rank,
+                          .has_fill = source.has_fill,
+                          .fill = source.fill,
+                          .piece_count = source.piece_count,
+                          .piece = source.piece,
+                          .tensor = -1};
   memcpy(buffer.row, at.row, sizeof(buffer.row));
   WEFT_RETURN_IF_ERROR(weft_draft_add_buffer(draft, &buffer, &out_scalar->buffer));
   draft->operand.data[out_scalar->buffer] = value;
@@ -176,8 +184,10 @@ weft_status_t weft_draft_finish(weft_draft_t* draft, const char* name, const cha
     tensor->kernel = (int32_t)lowering->kernel.count;
     tensor->buffer = b;
     tensor->dtype = kernel.buffer[b].dtype;
-    if (results == 0) tensor->name = kernel.name;
-    else WEFT_RETURN_IF_ERROR(weft_arena_printf(arena, &tensor->name, "%s.%" PRId32, kernel.name, results));
+    if (results == 0)
+      tensor->name = kernel.name;
+    else
+      WEFT_RETURN_IF_ERROR(weft_arena_printf(arena, &tensor->name, "%s.%" PRId32, kernel.name, results));
     ++results;
   }
   return WEFT_ARRAY_PUSH(lowering->allocator, &lowering->kernel, kernel);

@@ -1,4 +1,5 @@
-// Which ops share a kernel. Ops are taken in order; each joins the latest kernel that makes one of its operands, or starts one.
+// Which ops share a kernel. Ops are taken in order; each joins the latest kernel that makes one of its operands, or
+// starts one.
 #include "passes/form_kernels.h"
 
 #include <stdlib.h>
@@ -26,8 +27,10 @@ int32_t weft_clusters_unit_of(const weft_clusters_t* clusters, MlirOperation op)
     int32_t unit = clusters->by_pointer.data[middle];
     uintptr_t at = (uintptr_t)clusters->unit.data[unit].op.ptr;
     if (at == (uintptr_t)op.ptr) return unit;
-    if (at < (uintptr_t)op.ptr) lo = middle + 1;
-    else hi = middle;
+    if (at < (uintptr_t)op.ptr)
+      lo = middle + 1;
+    else
+      hi = middle;
   }
   return -1;
 }
@@ -47,7 +50,8 @@ static MlirWalkResult visit_operands(MlirOperation op, void* data) {
   }
   return walk->status ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
 }
-weft_status_t weft_clusters_dependencies(const weft_clusters_t* clusters, int32_t unit, weft_dependency_fn call, void* self) {
+weft_status_t weft_clusters_dependencies(const weft_clusters_t* clusters, int32_t unit, weft_dependency_fn call,
+                                         void* self) {
   dependency_walk_t walk = {.clusters = clusters, .call = call, .self = self};
   mlirOperationWalk(clusters->unit.data[unit].op, visit_operands, &walk, MlirWalkPreOrder);
   return walk.status;
@@ -123,7 +127,9 @@ static size_t widest_element(const weft_generic_t* generic) {
   return widest;
 }
 
-static bool is_internal(int32_t reducers, int32_t walkers) { return reducers > 1 || (reducers == 1 && walkers > 0); }
+static bool is_internal(int32_t reducers, int32_t walkers) {
+  return reducers > 1 || (reducers == 1 && walkers > 0);
+}
 
 static bool is_sensible(const weft_cluster_t* cluster, const weft_generic_t* generic, const int32_t* loop) {
   bool adds_internal = false, contracts = false;
@@ -135,8 +141,10 @@ static bool is_sensible(const weft_cluster_t* cluster, const weft_generic_t* gen
   }
   for (int32_t l = 0; l < generic->loop_count; ++l) {
     if (loop[l] < 0) continue;
-    if (generic->reduction[l]) reducers[loop[l]]++;
-    else walkers[loop[l]]++;
+    if (generic->reduction[l])
+      reducers[loop[l]]++;
+    else
+      walkers[loop[l]]++;
   }
   for (int32_t d = 0; d < cluster->space.dim_count; ++d) {
     if (is_internal(reducers[d], walkers[d])) {
@@ -160,8 +168,10 @@ static weft_status_t enter(weft_clusters_t* clusters, int32_t target, int32_t un
   for (int32_t l = 0; l < generic->loop_count; ++l) {
     if (work > 0) work *= (double)generic->extent[l];
     if (loop[l] < 0) continue;
-    if (generic->reduction[l]) cluster->reducers[loop[l]]++;
-    else cluster->walkers[loop[l]]++;
+    if (generic->reduction[l])
+      cluster->reducers[loop[l]]++;
+    else
+      cluster->walkers[loop[l]]++;
   }
   if (cluster->member.count == 0 || work > cluster->anchor_work) {
     cluster->anchor = unit;
@@ -173,7 +183,8 @@ static weft_status_t enter(weft_clusters_t* clusters, int32_t target, int32_t un
 }
 
 // The kernels that make an operand, seen through movement, latest first.
-static int32_t candidates(const weft_clusters_t* clusters, const weft_generic_t* generic, int32_t out[WEFT_MAX_OPERANDS]) {
+static int32_t candidates(const weft_clusters_t* clusters, const weft_generic_t* generic,
+                          int32_t out[WEFT_MAX_OPERANDS]) {
   int32_t count = 0;
   for (int32_t i = 0; i < generic->operand_count; ++i) {
     MlirOperation op = weft_value_producer(mlirOperationGetOperand(generic->op, i));
@@ -223,10 +234,9 @@ static weft_status_t form(weft_clusters_t* clusters) {
 }
 
 weft_status_t weft_pass_form_kernels(weft_tensor_context_t* context, MlirOperation module) {
-  (void)context;
   MlirOperation main = weft_tensor_find_main(mlirModuleFromOperation(module));
   if (mlirOperationIsNull(main)) return weft_error(INVALID_INPUT, "the module has no function main");
-  weft_clusters_t clusters = {.allocator = weft_allocator_system()};
+  weft_clusters_t clusters = {.allocator = weft_tensor_context_allocator(context)};
   clusters.block = mlirRegionGetFirstBlock(mlirOperationGetRegion(main, 0));
   weft_status_t status = form(&clusters);
   for (size_t i = 0; i < clusters.cluster.count; ++i) {

@@ -11,7 +11,7 @@ typedef struct weft_unit_t { // an op of main's block
 } weft_unit_t;
 typedef struct weft_cluster_t {
   weft_space_t space;
-  WEFT_ARRAY(int32_t) member; // units, ascending
+  WEFT_ARRAY(int32_t) member;                              // units, ascending
   int32_t reducers[WEFT_MAX_DIMS], walkers[WEFT_MAX_DIMS]; // ops that reduce over a dimension, that walk it in parallel
   int32_t anchor; // the unit that the kernel is named after: the one with most to calculate
   double anchor_work;
@@ -27,7 +27,8 @@ typedef struct weft_clusters_t {
 int32_t weft_clusters_unit_of(const weft_clusters_t* clusters, MlirOperation op); // -1: not in main's block
 // Calls back for the unit behind every value that an op or its regions use.
 typedef weft_status_t (*weft_dependency_fn)(void* self, int32_t unit, MlirValue value);
-weft_status_t weft_clusters_dependencies(const weft_clusters_t* clusters, int32_t unit, weft_dependency_fn call, void* self);
+weft_status_t weft_clusters_dependencies(const weft_clusters_t* clusters, int32_t unit, weft_dependency_fn call,
+                                         void* self);
 // Rewrites the block: every cluster becomes a weft.kernel, everything in an order that fits.
 weft_status_t weft_clusters_build(weft_clusters_t* clusters);
 

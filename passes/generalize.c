@@ -1,5 +1,5 @@
-// Named linalg ops (matmul, conv_2d, ..) become linalg.generic, the only form that kernels are made from. Fills keep their
-// name, for they are easier to read: a module that has nothing else to change is left alone.
+// Named linalg ops (matmul, conv_2d, ..) become linalg.generic, the only form that kernels are made from. Fills keep
+// their name, for they are easier to read: a module that has nothing else to change is left alone.
 #include "passes/form_kernels.h"
 
 #include <string.h>

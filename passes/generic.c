@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static MlirStringRef str(const char* text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef str(const char* text) {
+  return mlirStringRefCreateFromCString(text);
+}
 
 bool weft_op_is(MlirOperation op, const char* name) {
   return !mlirOperationIsNull(op) && mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(op)), str(name));
@@ -20,7 +22,9 @@ MlirOperation weft_value_producer(MlirValue value) {
   return mlirValueIsAOpResult(value) ? mlirOpResultGetOwner(value) : (MlirOperation){NULL};
 }
 
-bool weft_value_is_tensor(MlirValue value) { return mlirTypeIsARankedTensor(mlirValueGetType(value)); }
+bool weft_value_is_tensor(MlirValue value) {
+  return mlirTypeIsARankedTensor(mlirValueGetType(value));
+}
 
 bool weft_value_shape(MlirValue value, weft_shape_t* out_shape, weft_dtype_e* out_dtype) {
   MlirType type = mlirValueGetType(value);
@@ -165,8 +169,8 @@ static bool only_yields_input(MlirOperation op) {
 }
 
 weft_op_role_e weft_op_role(MlirOperation op) {
-  static const char* const movements[] = {"tensor.expand_shape", "tensor.collapse_shape", "tensor.pad",
-                                          "tensor.extract_slice", "tensor.concat",        "tensor.cast"};
+  static const char* const movements[] = {"tensor.expand_shape",  "tensor.collapse_shape", "tensor.pad",
+                                          "tensor.extract_slice", "tensor.concat",         "tensor.cast"};
   static const char* const fills[] = {"tensor.empty", "linalg.fill", "arith.constant"};
   for (size_t i = 0; i < sizeof(movements) / sizeof(movements[0]); ++i)
     if (weft_op_is(op, movements[i])) return WEFT_ROLE_MOVEMENT;

@@ -1,4 +1,5 @@
-// Private to passes: a linalg.generic read into plain numbers, and the questions that clustering and lowering ask about ops.
+// Private to passes: a linalg.generic read into plain numbers, and the questions that clustering and lowering ask about
+// ops.
 #pragma once
 #include <mlir-c/BuiltinAttributes.h>
 #include <mlir-c/BuiltinTypes.h>
@@ -35,10 +36,11 @@ bool weft_value_is_tensor(MlirValue value);
 weft_status_t weft_op_error(weft_status_code_e code, MlirOperation op, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// UNSUPPORTED, naming the op, when its maps are not linear with constant coefficients or it is larger than a kernel can be.
+// UNSUPPORTED, naming the op, when its maps are not linear with constant coefficients or it is larger than a kernel can
+// be.
 weft_status_t weft_generic_read(MlirOperation op, weft_generic_t* out_generic);
-// The loop that row `row` walks with coefficient 1 and offset 0, -1 when it is constantly 0, -2 for anything else. Loops of
-// extent 1 count as 0.
+// The loop that row `row` walks with coefficient 1 and offset 0, -1 when it is constantly 0, -2 for anything else.
+// Loops of extent 1 count as 0.
 int32_t weft_generic_row_loop(const weft_generic_t* generic, const weft_index_row_t* row);
 bool weft_generic_reduces(const weft_generic_t* generic);
 
@@ -50,5 +52,6 @@ typedef enum weft_op_role_e {
   WEFT_ROLE_OTHER
 } weft_op_role_e;
 weft_op_role_e weft_op_role(MlirOperation op);
-// The scalar that a value is known to hold everywhere (splat constants, fills; 0 for tensor.empty, whose elements nobody reads).
+// The scalar that a value is known to hold everywhere (splat constants, fills; 0 for tensor.empty, whose elements
+// nobody reads).
 bool weft_value_splat(MlirValue value, double* out_value);

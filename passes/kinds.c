@@ -6,13 +6,15 @@ static uint32_t reduced(const weft_kernel_t* kernel, const weft_operation_t* ope
   return operation->loops & ~weft_buffer_dims(&kernel->buffer[operation->destination]);
 }
 
-// The dimensions that operation `at` alone reduces, that no later one loops over and no result contains: partial results
-// along them can be combined right after it.
+// The dimensions that operation `at` alone reduces, that no later one loops over and no result contains: partial
+// results along them can be combined right after it.
 static uint32_t splittable(const weft_kernel_t* kernel, int32_t at) {
   uint32_t mask = reduced(kernel, &kernel->operation[at]);
   for (int32_t i = 0; i < kernel->operation_count; ++i) {
-    if (i > at) mask &= ~kernel->operation[i].loops;
-    else if (i < at) mask &= ~reduced(kernel, &kernel->operation[i]);
+    if (i > at)
+      mask &= ~kernel->operation[i].loops;
+    else if (i < at)
+      mask &= ~reduced(kernel, &kernel->operation[i]);
   }
   for (int32_t b = 0; b < kernel->buffer_count; ++b)
     if (kernel->buffer[b].kind == WEFT_BUFFER_RESULT) mask &= ~weft_buffer_dims(&kernel->buffer[b]);
@@ -64,7 +66,7 @@ void weft_kernel_classify(weft_kernel_t* kernel) {
     kernel->combiner = combiner;
   }
   for (int32_t d = 0; d < kernel->dim_count; ++d)
-    kernel->dim[d].kind = reduction >> d & 1         ? WEFT_DIM_REDUCTION
+    kernel->dim[d].kind = reduction >> d & 1       ? WEFT_DIM_REDUCTION
                           : is_parallel(kernel, d) ? WEFT_DIM_PARALLEL
                                                    : WEFT_DIM_INTERNAL;
 }

@@ -42,12 +42,15 @@ static weft_status_t lower_inputs(weft_lowering_t* lowering, MlirBlock block, co
     MlirValue value = mlirBlockGetArgument(block, i);
     weft_tensor_t tensor = {.kind = WEFT_TENSOR_INPUT, .kernel = -1, .buffer = -1};
     weft_source_t source;
-    if (names && names->input) WEFT_RETURN_IF_ERROR(weft_arena_strdup(&fabric->arena, names->input[i], &tensor.name));
-    else WEFT_RETURN_IF_ERROR(weft_arena_printf(&fabric->arena, &tensor.name, "input%" PRIdPTR, i));
+    if (names && names->input)
+      WEFT_RETURN_IF_ERROR(weft_arena_strdup(&fabric->arena, names->input[i], &tensor.name));
+    else
+      WEFT_RETURN_IF_ERROR(weft_arena_printf(&fabric->arena, &tensor.name, "input%" PRIdPTR, i));
     if (!weft_value_shape(value, &tensor.shape, &tensor.dtype))
       return weft_error(UNSUPPORTED, "input %s is no static tensor of at most %d dimensions", tensor.name,
                         (int)WEFT_MAX_RANK);
-    if (weft_shape_elements(&tensor.shape) == 0) return weft_error(UNSUPPORTED, "input %s has no elements", tensor.name);
+    if (weft_shape_elements(&tensor.shape) == 0)
+      return weft_error(UNSUPPORTED, "input %s has no elements", tensor.name);
     fabric->input[i] = (int32_t)lowering->tensor.count;
     WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(lowering->allocator, &lowering->tensor, tensor));
     WEFT_RETURN_IF_ERROR(weft_lower_whole(lowering, fabric->input[i], &source));
@@ -83,7 +86,8 @@ static weft_status_t lower_kernels(weft_lowering_t* lowering, MlirBlock block, l
   return status;
 }
 
-static weft_status_t lower_outputs(weft_lowering_t* lowering, MlirOperation terminator, const weft_passes_names_t* names) {
+static weft_status_t lower_outputs(weft_lowering_t* lowering, MlirOperation terminator,
+                                   const weft_passes_names_t* names) {
   weft_fabric_t* fabric = lowering->fabric;
   intptr_t count = mlirOperationGetNumOperands(terminator);
   fabric->output_count = (int32_t)count;
@@ -92,8 +96,10 @@ static weft_status_t lower_outputs(weft_lowering_t* lowering, MlirOperation term
     weft_output_t* output = &fabric->output[i];
     MlirValue value = mlirOperationGetOperand(terminator, i);
     weft_source_t source;
-    if (names && names->output) WEFT_RETURN_IF_ERROR(weft_arena_strdup(&fabric->arena, names->output[i], &output->name));
-    else WEFT_RETURN_IF_ERROR(weft_arena_printf(&fabric->arena, &output->name, "output%" PRIdPTR, i));
+    if (names && names->output)
+      WEFT_RETURN_IF_ERROR(weft_arena_strdup(&fabric->arena, names->output[i], &output->name));
+    else
+      WEFT_RETURN_IF_ERROR(weft_arena_printf(&fabric->arena, &output->name, "output%" PRIdPTR, i));
     weft_status_t status = weft_lower_source(lowering, value, &source);
     if (status) return weft_status_annotate(status, "output %s", output->name);
     bool made_on_wafer = !source.splat;
@@ -131,11 +137,14 @@ static weft_status_t lower_main(weft_lowering_t* lowering, MlirOperation main, c
   if (!status) status = lower_outputs(lowering, order.data[order.count - 1].op, names);
   WEFT_ARRAY_FREE(lowering->allocator, &order);
   void* copy;
-  if (!status) status = weft_arena_copy(&fabric->arena, lowering->tensor.data, lowering->tensor.count * sizeof(weft_tensor_t), &copy);
+  if (!status)
+    status =
+        weft_arena_copy(&fabric->arena, lowering->tensor.data, lowering->tensor.count * sizeof(weft_tensor_t), &copy);
   if (!status) {
     fabric->tensor = copy;
     fabric->tensor_count = (int32_t)lowering->tensor.count;
-    status = weft_arena_copy(&fabric->arena, lowering->kernel.data, lowering->kernel.count * sizeof(weft_kernel_t), &copy);
+    status =
+        weft_arena_copy(&fabric->arena, lowering->kernel.data, lowering->kernel.count * sizeof(weft_kernel_t), &copy);
   }
   if (!status) {
     fabric->kernel = copy;
@@ -145,8 +154,8 @@ static weft_status_t lower_main(weft_lowering_t* lowering, MlirOperation main, c
   return status;
 }
 
-weft_status_t weft_passes_lower_to_fabric(weft_tensor_context_t* context, MlirModule module, const weft_passes_names_t* names,
-                                          weft_fabric_t* fabric) {
+weft_status_t weft_passes_lower_to_fabric(weft_tensor_context_t* context, MlirModule module,
+                                          const weft_passes_names_t* names, weft_fabric_t* fabric) {
   (void)context;
   MlirOperation main = weft_tensor_find_main(module);
   if (mlirOperationIsNull(main)) return weft_error(INVALID_INPUT, "the module has no function main");

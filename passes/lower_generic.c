@@ -15,8 +15,8 @@ static uint32_t loop_mask(const weft_body_t* body) {
 static weft_buffer_t result_buffer(const weft_body_t* body, int32_t i, weft_dtype_e dtype, bool leaves) {
   const weft_generic_t* generic = body->generic;
   const weft_map_t* map = &generic->map[generic->input_count + i];
-  weft_buffer_t buffer = {.kind = leaves ? WEFT_BUFFER_RESULT : WEFT_BUFFER_TEMPORARY, .dtype = dtype, .rank = map->rank,
-                          .tensor = -1};
+  weft_buffer_t buffer = {
+      .kind = leaves ? WEFT_BUFFER_RESULT : WEFT_BUFFER_TEMPORARY, .dtype = dtype, .rank = map->rank, .tensor = -1};
   for (int32_t r = 0; r < map->rank; ++r) {
     buffer.row[r].offset = map->row[r].offset;
     for (int32_t l = 0; l < generic->loop_count; ++l)
@@ -27,7 +27,10 @@ static weft_buffer_t result_buffer(const weft_body_t* body, int32_t i, weft_dtyp
 
 static weft_status_t append(weft_body_t* body, weft_op_e op, weft_dtype_e dtype, uint32_t loops, int32_t destination,
                             const weft_scalar_t* a, const weft_scalar_t* b) {
-  weft_operation_t operation = {.op = op, .dtype = dtype, .loops = loops, .destination = destination,
+  weft_operation_t operation = {.op = op,
+                                .dtype = dtype,
+                                .loops = loops,
+                                .destination = destination,
                                 .source = {a->buffer, b ? b->buffer : -1, -1}};
   operation.immediate[0] = a->buffer < 0 ? a->immediate : 0;
   operation.immediate[1] = b && b->buffer < 0 ? b->immediate : 0;
@@ -47,12 +50,11 @@ static bool find_accumulation(const weft_body_t* body, MlirValue yielded, MlirVa
     const char* name;
     weft_op_e op;
     bool is_unsigned;
-  } combiners[] = {{"arith.addf", WEFT_OP_ADD, false},     {"arith.addi", WEFT_OP_ADD, false},
-                   {"arith.mulf", WEFT_OP_MUL, false},     {"arith.muli", WEFT_OP_MUL, false},
-                   {"arith.maximumf", WEFT_OP_MAX, false}, {"arith.maxsi", WEFT_OP_MAX, false},
-                   {"arith.maxui", WEFT_OP_MAX, true},     {"arith.minimumf", WEFT_OP_MIN, false},
-                   {"arith.minsi", WEFT_OP_MIN, false},    {"arith.minui", WEFT_OP_MIN, true},
-                   {"arith.ori", WEFT_OP_MAX, false},      {"arith.andi", WEFT_OP_MIN, false}};
+  } combiners[] = {
+      {"arith.addf", WEFT_OP_ADD, false}, {"arith.addi", WEFT_OP_ADD, false},     {"arith.mulf", WEFT_OP_MUL, false},
+      {"arith.muli", WEFT_OP_MUL, false}, {"arith.maximumf", WEFT_OP_MAX, false}, {"arith.maxsi", WEFT_OP_MAX, false},
+      {"arith.maxui", WEFT_OP_MAX, true}, {"arith.minimumf", WEFT_OP_MIN, false}, {"arith.minsi", WEFT_OP_MIN, false},
+      {"arith.minui", WEFT_OP_MIN, true}, {"arith.ori", WEFT_OP_MAX, false},      {"arith.andi", WEFT_OP_MIN, false}};
   MlirOperation op = weft_value_producer(yielded);
   (void)body;
   for (size_t i = 0; i < sizeof(combiners) / sizeof(combiners[0]); ++i) {
@@ -71,8 +73,8 @@ static bool find_accumulation(const weft_body_t* body, MlirValue yielded, MlirVa
   return false;
 }
 
-// acc += a * b in one operation. Factors that were widened to the accumulator's type are read as they are: their product is
-// exact there.
+// acc += a * b in one operation. Factors that were widened to the accumulator's type are read as they are: their
+// product is exact there.
 static weft_status_t accumulate_products(weft_body_t* body, MlirOperation product, weft_dtype_e dtype, int32_t to,
                                          bool* out_done) {
   MlirValue factor[2] = {mlirOperationGetOperand(product, 0), mlirOperationGetOperand(product, 1)}, narrow[2];
@@ -113,7 +115,8 @@ static bool is_neutral(weft_op_e combiner, weft_dtype_e dtype, double value) {
   return value == weft_op_neutral(combiner, dtype); // -0 and 0 are both neutral to a sum
 }
 
-static weft_status_t lower_accumulation(weft_body_t* body, int32_t i, MlirValue yielded, bool leaves, weft_scalar_t* out) {
+static weft_status_t lower_accumulation(weft_body_t* body, int32_t i, MlirValue yielded, bool leaves,
+                                        weft_scalar_t* out) {
   const weft_generic_t* generic = body->generic;
   int32_t operand = generic->input_count + i;
   MlirValue accumulator = mlirBlockGetArgument(generic->body, operand);
@@ -126,7 +129,8 @@ static weft_status_t lower_accumulation(weft_body_t* body, int32_t i, MlirValue 
   int32_t to;
   WEFT_RETURN_IF_ERROR(weft_draft_add_buffer(body->draft, &buffer, &to));
   // What x needs comes first, so that filling, reducing and what follows stand together.
-  weft_scalar_t initial, neutral = {.buffer = -1, .immediate = weft_op_neutral(accumulation.combiner, accumulation.dtype)};
+  weft_scalar_t initial,
+      neutral = {.buffer = -1, .immediate = weft_op_neutral(accumulation.combiner, accumulation.dtype)};
   WEFT_RETURN_IF_ERROR(weft_body_evaluate(body, accumulator, &initial));
   bool plain = initial.buffer < 0 && is_neutral(accumulation.combiner, accumulation.dtype, initial.immediate);
   WEFT_RETURN_IF_ERROR(append(body, WEFT_OP_MOV, accumulation.dtype, result_loops, to, &neutral, NULL));

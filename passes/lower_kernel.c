@@ -9,10 +9,17 @@
 weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const weft_source_t* source,
                               const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source) {
   weft_draft_t draft = {.lowering = lowering, .space = {.allocator = lowering->allocator}};
-  weft_buffer_t from = {.kind = WEFT_BUFFER_OPERAND, .dtype = source->dtype, .rank = source->shape.rank,
-                        .has_fill = source->has_fill, .fill = source->fill, .piece_count = source->piece_count,
-                        .piece = source->piece, .tensor = -1};
-  weft_buffer_t to = {.kind = WEFT_BUFFER_RESULT, .dtype = source->dtype, .rank = shape->rank,
+  weft_buffer_t from = {.kind = WEFT_BUFFER_OPERAND,
+                        .dtype = source->dtype,
+                        .rank = source->shape.rank,
+                        .has_fill = source->has_fill,
+                        .fill = source->fill,
+                        .piece_count = source->piece_count,
+                        .piece = source->piece,
+                        .tensor = -1};
+  weft_buffer_t to = {.kind = WEFT_BUFFER_RESULT,
+                      .dtype = source->dtype,
+                      .rank = shape->rank,
                       .tensor = (int32_t)lowering->tensor.count};
   weft_operation_t operation = {.op = WEFT_OP_MOV, .dtype = source->dtype, .source = {-1, -1, -1}};
   operation.immediate[0] = source->value;
@@ -113,7 +120,8 @@ static weft_status_t lower_compute(weft_draft_t* draft, const region_t* region, 
   bool leaves[WEFT_MAX_OPERANDS];
   WEFT_RETURN_IF_ERROR(weft_generic_read(op, &generic));
   for (int32_t l = 0; l < generic.loop_count; ++l)
-    if (generic.extent[l] == 0) return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "loop d%" PRId32 " has no iterations", l);
+    if (generic.extent[l] == 0)
+      return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "loop d%" PRId32 " has no iterations", l);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); ++i)
     leaves[i] = is_yielded(region, mlirOperationGetResult(op, i));
   if (draft->made.count == 0) {
@@ -151,7 +159,8 @@ static weft_status_t lower_results(weft_draft_t* draft, const region_t* region, 
 
 weft_status_t weft_lower_kernel(weft_lowering_t* lowering, MlirOperation kernel, const bool* result_is_live) {
   weft_draft_t draft = {.lowering = lowering, .space = {.allocator = lowering->allocator}};
-  region_t region = {.body = mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)), .result_is_live = result_is_live};
+  region_t region = {.body = mlirRegionGetFirstBlock(mlirOperationGetRegion(kernel, 0)),
+                     .result_is_live = result_is_live};
   weft_text_t nodes, name;
   weft_text_initialize(lowering->allocator, &nodes);
   weft_text_initialize(lowering->allocator, &name);

@@ -32,7 +32,8 @@ weft_status_t weft_lower_source(weft_lowering_t* lowering, MlirValue value, weft
 weft_status_t weft_lower_remember(weft_lowering_t* lowering, MlirValue value, const weft_source_t* source);
 // The source that is a whole tensor.
 weft_status_t weft_lower_whole(weft_lowering_t* lowering, int32_t tensor, weft_source_t* out_source);
-// A kernel that copies `source`, read at `rows` (of the result's dimensions), into a new tensor of shape `shape`; `op` names it.
+// A kernel that copies `source`, read at `rows` (of the result's dimensions), into a new tensor of shape `shape`; `op`
+// names it.
 weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const weft_source_t* source,
                               const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source);
 weft_status_t weft_lower_constant(weft_lowering_t* lowering, const char* name, weft_dtype_e dtype,
@@ -63,18 +64,21 @@ uint32_t weft_buffer_dims(const weft_buffer_t* buffer); // mask of the dimension
 bool weft_buffer_same_layout(const weft_buffer_t* a, const weft_buffer_t* b);
 weft_status_t weft_draft_add_buffer(weft_draft_t* draft, const weft_buffer_t* buffer, int32_t* out_index);
 weft_status_t weft_draft_add_operation(weft_draft_t* draft, const weft_operation_t* operation);
-// The operand buffer that reads `value` at `rows` (kernel dimensions); movement that only renames dimensions is peeled off.
-// An immediate when the value is a splat.
-weft_status_t weft_draft_operand(weft_draft_t* draft, MlirValue value, const weft_map_t* rows, weft_scalar_t* out_scalar);
+// The operand buffer that reads `value` at `rows` (kernel dimensions); movement that only renames dimensions is peeled
+// off. An immediate when the value is a splat.
+weft_status_t weft_draft_operand(weft_draft_t* draft, MlirValue value, const weft_map_t* rows,
+                                 weft_scalar_t* out_scalar);
 
-// body.c: the operations of one linalg.generic, whose loop l is dimension loop[l]. result[i]: whether result i leaves the kernel.
+// body.c: the operations of one linalg.generic, whose loop l is dimension loop[l]. result[i]: whether result i leaves
+// the kernel.
 weft_status_t weft_draft_generic(weft_draft_t* draft, const weft_generic_t* generic, const int32_t loop[WEFT_MAX_DIMS],
                                  const bool* leaves);
 // storage.c: temporaries share memory where their lives allow it.
 weft_status_t weft_draft_share_storage(weft_draft_t* draft);
 // kinds.c: dimension kinds, the reducing operation and its combiner.
 void weft_kernel_classify(weft_kernel_t* kernel);
-// draft.c: names, kinds, arena copies; appends the kernel and the tensors of its results. out_tensor[b]: of buffer b or -1.
+// draft.c: names, kinds, arena copies; appends the kernel and the tensors of its results. out_tensor[b]: of buffer b or
+// -1.
 weft_status_t weft_draft_finish(weft_draft_t* draft, const char* name, const char* nodes);
 // lower_kernel.c
 weft_status_t weft_lower_kernel(weft_lowering_t* lowering, MlirOperation kernel, const bool* result_is_live);

@@ -41,8 +41,7 @@ static weft_status_t lower_constant_op(weft_lowering_t* lowering, MlirOperation 
   if (!weft_value_shape(mlirOperationGetResult(op, 0), &shape, &dtype))
     return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "a constant of more than %d dimensions", (int)WEFT_MAX_RANK);
   weft_status_t status = weft_tensor_location_name(mlirOperationGetLocation(op), &name);
-  if (!status)
-    status = weft_tensor_constant_bytes(lowering->allocator, weft_op_attribute(op, "value"), &data, &size);
+  if (!status) status = weft_tensor_constant_bytes(lowering->allocator, weft_op_attribute(op, "value"), &data, &size);
   if (!status) status = weft_lower_constant(lowering, name.data, dtype, &shape, data, out);
   weft_allocator_free(lowering->allocator, data);
   weft_text_deinitialize(&name);
@@ -123,7 +122,8 @@ static bool change_margin(weft_view_t* view, weft_shape_t* shape, const void* ho
 static weft_status_t read_sizes(MlirOperation op, const char* name, int64_t* out, int32_t* inout_count) {
   MlirAttribute list = weft_op_attribute(op, name);
   intptr_t count = mlirAttributeIsNull(list) ? 0 : mlirDenseArrayGetNumElements(list);
-  if (count > WEFT_MAX_RANK) return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "more than %d dimensions", (int)WEFT_MAX_RANK);
+  if (count > WEFT_MAX_RANK)
+    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "more than %d dimensions", (int)WEFT_MAX_RANK);
   for (intptr_t i = 0; i < count; ++i) {
     out[i] = mlirDenseI64ArrayGetElement(list, i);
     if (out[i] == mlirShapedTypeGetDynamicSize())
@@ -133,8 +133,8 @@ static weft_status_t read_sizes(MlirOperation op, const char* name, int64_t* out
   return weft_ok();
 }
 
-static weft_status_t move_slice(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to, weft_source_t* source,
-                                bool* out_fits) {
+static weft_status_t move_slice(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to,
+                                weft_source_t* source, bool* out_fits) {
   window_t window;
   int32_t count;
   WEFT_RETURN_IF_ERROR(read_sizes(op, "static_offsets", window.start, &count));
@@ -147,7 +147,9 @@ static weft_status_t move_slice(weft_lowering_t* lowering, MlirOperation op, con
   return same ? weft_ok() : change_pieces(lowering, source, change_shape, to, out_fits); // drops extents of 1
 }
 
-static bool same_value(double a, double b) { return memcmp(&a, &b, sizeof(a)) == 0; }
+static bool same_value(double a, double b) {
+  return memcmp(&a, &b, sizeof(a)) == 0;
+}
 
 static weft_status_t move_pad(weft_lowering_t* lowering, MlirOperation op, weft_source_t* source, bool* out_fits) {
   margin_t margin;
@@ -183,8 +185,8 @@ static weft_status_t move_transpose(weft_lowering_t* lowering, const weft_generi
   return *out_fits ? change_pieces(lowering, source, change_order, permutation, out_fits) : weft_ok();
 }
 
-static weft_status_t move_once(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to, weft_source_t* source,
-                               bool* out_fits) {
+static weft_status_t move_once(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to,
+                               weft_source_t* source, bool* out_fits) {
   if (source->splat && !weft_op_is(op, "tensor.pad")) {
     *out_fits = true;
   } else if (weft_op_is(op, "tensor.extract_slice")) {
@@ -220,7 +222,8 @@ static weft_status_t copy_broadcast(weft_lowering_t* lowering, MlirOperation op,
   return weft_ok();
 }
 
-static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to, weft_source_t* out) {
+static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to,
+                                 weft_source_t* out) {
   int64_t axis = mlirIntegerAttrGetValueInt(weft_op_attribute(op, "dim")), at = 0;
   WEFT_ARRAY(weft_piece_t) piece = {0};
   weft_status_t status = weft_ok();
@@ -252,7 +255,8 @@ static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, co
       status = materialise(lowering, op, &part);
       if (!status) status = change_pieces(lowering, &part, change_margin, &margin, &fits);
     }
-    if (!status && !fits) status = weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "operand %" PRIdPTR " can't be placed", i);
+    if (!status && !fits)
+      status = weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "operand %" PRIdPTR " can't be placed", i);
     for (int32_t p = 0; p < part.piece_count && !status && !part.splat; ++p)
       status = WEFT_ARRAY_PUSH(lowering->allocator, &piece, part.piece[p]);
   }
@@ -263,7 +267,8 @@ static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, co
     out->value = fill;
     out->piece_count = (int32_t)piece.count;
     void* copy = NULL;
-    if (piece.count) status = weft_arena_copy(&lowering->fabric->arena, piece.data, piece.count * sizeof(*piece.data), &copy);
+    if (piece.count)
+      status = weft_arena_copy(&lowering->fabric->arena, piece.data, piece.count * sizeof(*piece.data), &copy);
     out->piece = copy;
   }
   WEFT_ARRAY_FREE(lowering->allocator, &piece);
@@ -312,11 +317,15 @@ weft_status_t weft_lower_source(weft_lowering_t* lowering, MlirValue value, weft
   if (weft_shape_elements(&out_source->shape) == 0)
     return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "its result has no elements");
   weft_op_role_e role = weft_op_role(op);
-  if (weft_value_splat(value, &out_source->value)) out_source->splat = true;
-  else if (weft_op_is(op, "arith.constant")) WEFT_RETURN_IF_ERROR(lower_constant_op(lowering, op, out_source));
-  else if (role == WEFT_ROLE_MOVEMENT) WEFT_RETURN_IF_ERROR(move(lowering, op, out_source));
+  if (weft_value_splat(value, &out_source->value))
+    out_source->splat = true;
+  else if (weft_op_is(op, "arith.constant"))
+    WEFT_RETURN_IF_ERROR(lower_constant_op(lowering, op, out_source));
+  else if (role == WEFT_ROLE_MOVEMENT)
+    WEFT_RETURN_IF_ERROR(move(lowering, op, out_source));
   else if (role == WEFT_ROLE_COMPUTE)
     return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it is outside of a kernel: run weft-form-kernels first");
-  else return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place on the wafer");
+  else
+    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place on the wafer");
   return weft_lower_remember(lowering, value, out_source);
 }

@@ -10,8 +10,11 @@ const char* weft_passes_default_pipeline(void);
 // Table of Weft's passes, "name  description" lines.
 weft_status_t weft_passes_print(weft_text_t* text);
 
-typedef struct weft_passes_names_t { const char* const* input; const char* const* output; } weft_passes_names_t;
-// A module whose function main consists of weft.kernel ops and movements -> fabric IR, stage KERNELS, no alternatives yet. Constants are
-// copied into the fabric's arena or refer to resource blobs (the module must outlive the fabric).
-weft_status_t weft_passes_lower_to_fabric(weft_tensor_context_t* context, MlirModule module, const weft_passes_names_t* names,
-                                          weft_fabric_t* fabric);
+typedef struct weft_passes_names_t {
+  const char* const* input;
+  const char* const* output;
+} weft_passes_names_t;
+// A module whose function main consists of weft.kernel ops and movements -> fabric IR, stage KERNELS, no alternatives
+// yet. Constants are copied into the fabric's arena or refer to resource blobs (the module must outlive the fabric).
+weft_status_t weft_passes_lower_to_fabric(weft_tensor_context_t* context, MlirModule module,
+                                          const weft_passes_names_t* names, weft_fabric_t* fabric);

@@ -3,7 +3,7 @@
 
 // name, function, description
 #define WEFT_PASSES(X)                                                                                                 \
-  X("weft-generalize", weft_pass_generalize, "turn named linalg ops into linalg.generic")                               \
+  X("weft-generalize", weft_pass_generalize, "turn named linalg ops into linalg.generic")                              \
   X("weft-form-kernels", weft_pass_form_kernels, "cluster the computation of main into weft.kernel ops")
 
 static const weft_tensor_pass_t table[] = {
@@ -18,9 +18,9 @@ weft_status_t weft_passes_register(weft_tensor_context_t* context) {
   return weft_ok();
 }
 
-// No elementwise fusion from upstream: it would move a producer into a convolution's window and calculate it once for every
-// position that looks at it. Kernels fuse by sharing tiles instead. Unit extents stay too: kernels skip them by themselves,
-// and folding them would put reshapes between ops.
+// No elementwise fusion from upstream: it would move a producer into a convolution's window and calculate it once for
+// every position that looks at it. Kernels fuse by sharing tiles instead. Unit extents stay too: kernels skip them by
+// themselves, and folding them would put reshapes between ops.
 const char* weft_passes_default_pipeline(void) {
   return "builtin.module(canonicalize,cse,weft-generalize,canonicalize,cse,weft-form-kernels,canonicalize,cse)";
 }

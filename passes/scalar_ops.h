@@ -1,4 +1,5 @@
-// Private to passes: how scalar ops of MLIR become operations of a tile, one to one. What needs more than that is in body.c.
+// Private to passes: how scalar ops of MLIR become operations of a tile, one to one. What needs more than that is in
+// body.c.
 #pragma once
 
 // MLIR's op, the operation, how integers are read (S signed, U unsigned)
@@ -70,7 +71,7 @@
   X("arith.index_cast", S, S)                                                                                          \
   X("arith.index_castui", S, S)
 
-// Predicates, in the order of MLIR's enumerations: the comparison, how integers are read, and whether the outcome is turned
-// around (unordered float predicates are the negation of the opposite ordered one).
+// Predicates, in the order of MLIR's enumerations: the comparison, how integers are read, and whether the outcome is
+// turned around (unordered float predicates are the negation of the opposite ordered one).
 #define WEFT_INTEGER_PREDICATES(X)                                                                                     \
   X(EQ, S) X(NE, S) X(LT, S) X(LE, S) X(GT, S) X(GE, S) X(LT, U) X(LE, U) X(GT, U) X(GE, U)

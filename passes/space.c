@@ -2,14 +2,17 @@
 
 #include <string.h>
 
-void weft_space_deinitialize(weft_space_t* space) { WEFT_ARRAY_FREE(space->allocator, &space->value); }
+void weft_space_deinitialize(weft_space_t* space) {
+  WEFT_ARRAY_FREE(space->allocator, &space->value);
+}
 
 bool weft_generic_uses(const weft_generic_t* generic, int32_t operand) {
   return !mlirOpOperandIsNull(mlirValueGetFirstUse(mlirBlockGetArgument(generic->body, operand)));
 }
 
 bool weft_movement_is_unit_reshape(MlirOperation op, int32_t out_to[WEFT_MAX_RANK]) {
-  if (!weft_op_is(op, "tensor.expand_shape") && !weft_op_is(op, "tensor.collapse_shape") && !weft_op_is(op, "tensor.cast"))
+  if (!weft_op_is(op, "tensor.expand_shape") && !weft_op_is(op, "tensor.collapse_shape") &&
+      !weft_op_is(op, "tensor.cast"))
     return false;
   weft_shape_t from, to;
   weft_dtype_e dtype;
@@ -51,8 +54,10 @@ static bool carry(MlirOperation op, const int32_t* from, int32_t* to) {
   if (!weft_value_shape(mlirOperationGetOperand(op, 0), &shape, &dtype)) return false;
   for (int32_t r = 0; r < shape.rank; ++r) {
     int32_t loop = weft_generic_row_loop(&generic, &generic.map[0].row[r]);
-    if (loop >= 0) of_loop[loop] = from[r];
-    else if (shape.extent[r] != 1) return false; // picks one of several
+    if (loop >= 0)
+      of_loop[loop] = from[r];
+    else if (shape.extent[r] != 1)
+      return false; // picks one of several
   }
   for (int32_t r = 0; r < generic.map[1].rank; ++r) {
     int32_t loop = weft_generic_row_loop(&generic, &generic.map[1].row[r]);
@@ -85,8 +90,8 @@ void weft_space_start(weft_allocator_t allocator, const weft_generic_t* generic,
   }
 }
 
-// What one operand says about the loops. A contradiction (false) excludes the op when the value is made in the kernel; an
-// outside value may be read in any way.
+// What one operand says about the loops. A contradiction (false) excludes the op when the value is made in the kernel;
+// an outside value may be read in any way.
 static bool learn(const weft_generic_t* generic, int32_t operand, const int32_t* dim, const weft_shape_t* shape,
                   int32_t* loops) {
   int32_t learnt[WEFT_MAX_DIMS];
@@ -131,8 +136,8 @@ bool weft_space_map(const weft_space_t* space, const weft_generic_t* generic, in
 weft_status_t weft_space_add(weft_space_t* space, const weft_generic_t* generic, const int32_t loop[WEFT_MAX_DIMS]) {
   for (int32_t i = 0; i < generic->operand_count; ++i) {
     bool made = i >= generic->input_count;
-    MlirValue value = made ? mlirOperationGetResult(generic->op, i - generic->input_count)
-                           : mlirOperationGetOperand(generic->op, i);
+    MlirValue value =
+        made ? mlirOperationGetResult(generic->op, i - generic->input_count) : mlirOperationGetOperand(generic->op, i);
     int32_t known[WEFT_MAX_RANK];
     if (!weft_value_is_tensor(value) || (!made && weft_space_find(space, value, known))) continue;
     weft_space_value_t entry = {.value = value, .made = made};

@@ -1,5 +1,6 @@
-// Private to passes: the iteration space of a kernel, and how the loops of further ops lie in it. The first op's loops are
-// the dimensions; a later op fits when each of its loops walks a dimension that it inherits from a value of the kernel.
+// Private to passes: the iteration space of a kernel, and how the loops of further ops lie in it. The first op's loops
+// are the dimensions; a later op fits when each of its loops walks a dimension that it inherits from a value of the
+// kernel.
 #pragma once
 #include "base/array.h"
 #include "passes/generic.h"
@@ -10,7 +11,7 @@ enum {
 };
 typedef struct weft_space_value_t {
   MlirValue value;
-  bool made; // by an op of the kernel; else read from outside
+  bool made;                  // by an op of the kernel; else read from outside
   int32_t dim[WEFT_MAX_RANK]; // the kernel's dimension along each of the value's
 } weft_space_value_t;
 typedef struct weft_space_t {
@@ -34,6 +35,6 @@ weft_status_t weft_space_add(weft_space_t* space, const weft_generic_t* generic,
 
 // Whether an operand (an input, or an init whose value counts) is used by the body; a pooling window isn't.
 bool weft_generic_uses(const weft_generic_t* generic, int32_t operand);
-// Whether a movement op keeps the order of elements and its extents but for ones: out_to[r] is the dimension of the result
-// that dimension r of the input becomes, -1 for an extent of 1.
+// Whether a movement op keeps the order of elements and its extents but for ones: out_to[r] is the dimension of the
+// result that dimension r of the input becomes, -1 for an extent of 1.
 bool weft_movement_is_unit_reshape(MlirOperation op, int32_t out_to[WEFT_MAX_RANK]);

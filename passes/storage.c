@@ -1,4 +1,5 @@
-// Temporaries share memory where their lives allow it: in place over an operand that dies, else in one that died before.
+// Temporaries share memory where their lives allow it: in place over an operand that dies, else in one that died
+// before.
 #include <string.h>
 
 #include "passes/lowering.h"

@@ -246,7 +246,7 @@ weft_status_t weft_sim_stream_launch(weft_sim_t* sim, int32_t index) {
   weft_sim_stream_t* stream = &sim->stream[index];
   int32_t source_index = stream->first_source + stream->next_source;
   weft_sim_source_t* source = &sim->source[source_index];
-  int64_t elements;
+  int64_t elements = 0;
   stream->launching = false;
   WEFT_RETURN_IF_ERROR(collect(sim, stream, source, &elements));
   stream->elements += elements;

@@ -145,7 +145,7 @@ weft_status_t weft_cost_alternative(const weft_fabric_t* fabric, int32_t kernel,
                                     weft_alternative_t* inout_alternative) {
   const weft_kernel_t* k = &fabric->kernel[kernel];
   const weft_split_t* split = &inout_alternative->split;
-  int64_t block[WEFT_MAX_DIMS];
+  int64_t block[WEFT_MAX_DIMS] = {0};
   weft_cost_model_t model;
   WEFT_RETURN_IF_ERROR(weft_cost_model_initialize(fabric, kernel, machine, &model));
   for (int32_t d = 0; d < k->dim_count; ++d) block[d] = weft_split_block(k, split, d);

@@ -181,7 +181,7 @@ static weft_status_t try_cut(search_t* search, cut_t* cut) {
   const weft_kernel_t* kernel = search->model.kernel;
   const weft_machine_t* machine = search->model.machine;
   int32_t chain = 1;
-  int64_t block[WEFT_MAX_DIMS];
+  int64_t block[WEFT_MAX_DIMS] = {0};
   cut->tiles = 1;
   cut->factors = 0;
   for (int32_t d = 0; d < kernel->dim_count; ++d) {

@@ -171,7 +171,7 @@ static int32_t group_of(const edge_t* edge, const grouping_t* grouping, int32_t 
 // What each group needs.
 static void group_boxes(const builder_t* b, const edge_t* edge, const grouping_t* grouping, weft_box_t* out_boxes,
                         bool* out_used) {
-  for (int32_t group = 0; group < grouping->row_groups * grouping->column_groups; ++group) out_used[group] = false;
+  memset(out_used, 0, WEFT_STREAMS_PER_EDGE_MOST * sizeof(*out_used));
   for (size_t i = 0; i < b->cells.count; ++i) {
     const cell_t* cell = &b->cells.data[i];
     if (cell->elements == 0) continue;

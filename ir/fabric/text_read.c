@@ -27,7 +27,7 @@ typedef struct reader_t {
     if (!(r)->scan.status)                                                                                             \
       weft_scan_keep(&(r)->scan, WEFT_ARENA_NEW(&(r)->fabric->arena, (size_t)(count), out_pointer));                   \
   } while (0)
-// Items are numbered, so that a line can be found and a lost one is noticed.
+// Items are numbered, so that a line can be found and a lost one is noticed. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define FOR_NUMBERED(r, i, count, word) for (int32_t i = 0; begin_numbered(r, i, count, word); ++i)
 
 static bool begin_numbered(reader_t* r, int32_t index, int32_t count, const char* word) {

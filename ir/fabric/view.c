@@ -202,12 +202,13 @@ static void radix_hull(radix_hull_t* hull, int32_t first, int64_t base) {
 weft_box_t weft_view_preimage(const weft_view_t* view, const weft_shape_t* tensor_shape, const weft_box_t* box) {
   weft_box_t result = {.rank = tensor_shape->rank};
   weft_view_t narrowed = *view;
-  if (view_is_empty(view) || weft_shape_elements(tensor_shape) == 0 || !narrow_digits(&narrowed, box)) return result;
+  if (view_is_empty(view) || !narrow_digits(&narrowed, box)) return result;
   int64_t unit = 1;
   for (int32_t t = tensor_shape->rank - 1; t >= 0; --t) {
     int64_t extent = tensor_shape->extent[t];
+    if (extent <= 0) return (weft_box_t){.rank = tensor_shape->rank};
     radix_hull_t hull = {.unit = unit, .extent = extent, .budget = 256, .out_lo = extent};
-    int64_t weights[WEFT_MAX_FACTORS], weight = 1;
+    int64_t weights[WEFT_MAX_FACTORS] = {0}, weight = 1;
     for (int32_t j = narrowed.factor_count - 1; j >= 0; --j) {
       weights[j] = weight;
       weight *= narrowed.factor[j].extent;

@@ -315,7 +315,7 @@ bool weft_view_pad(weft_view_t* view, weft_shape_t* shape, const int64_t* low, c
   // A negative amount cuts off, as ONNX's Pad does.
   weft_view_t result = *view;
   weft_shape_t result_shape = *shape;
-  int64_t start[WEFT_MAX_RANK], size[WEFT_MAX_RANK], step[WEFT_MAX_RANK];
+  int64_t start[WEFT_MAX_RANK] = {0}, size[WEFT_MAX_RANK] = {0}, step[WEFT_MAX_RANK] = {0};
   bool cuts = false;
   for (int32_t d = 0; d < shape->rank; ++d) {
     start[d] = weft_max_i64(0, -low[d]);

@@ -89,7 +89,6 @@ typedef struct scan_t {
   weft_walk_t walk;                      // without levels that count nothing
   weft_box_t need;                       // what of the tensor can matter: walk.box and the filter's preimage
   int64_t tensor_stride[WEFT_MAX_RANK];  // row-major, elements
-  int64_t weight[WEFT_MAX_FACTORS];      // of the view's digits in the flat index
   weft_lattice_t below[WEFT_MAX_LEVELS]; // for level k: the levels of its dimension after it
   int64_t below_min[WEFT_MAX_LEVELS], below_max[WEFT_MAX_LEVELS];
   int64_t delta[WEFT_MAX_FACTORS], inner_delta; // the innermost level's step in the flat index, and its digits
@@ -130,17 +129,25 @@ static void cut(int64_t value, int64_t step, int64_t lo, int64_t hi, int64_t* fr
   *to = weft_min_i64(*to, b);
 }
 
+// Writes a flat index in the view's mixed radix.
+static void digits_of(const weft_view_t* view, int64_t flat, int64_t* out_digit) {
+  for (int32_t j = view->factor_count - 1; j >= 0; --j) {
+    out_digit[j] = flat % view->factor[j].extent;
+    flat /= view->factor[j].extent;
+  }
+}
+
 // `count` elements of the innermost level, the first at stream position `position` and flat index `flat`. While no
 // digit of the view carries, each of them and each operand coordinate grows by a constant.
 static weft_status_t scan_line(scan_t* scan, int64_t position, int64_t flat, int64_t count) {
   const weft_view_t* view = scan->view;
   while (count > 0) {
-    int64_t length = count, from = 0, digit[WEFT_MAX_FACTORS];
+    int64_t length = count, from = 0, digit[WEFT_MAX_FACTORS] = {0};
     int64_t coordinate[WEFT_MAX_RANK], growth[WEFT_MAX_RANK] = {0};
     memcpy(coordinate, view->offset, sizeof(coordinate));
+    digits_of(view, flat, digit);
     for (int32_t j = 0; j < view->factor_count; ++j) {
       const weft_view_factor_t* factor = &view->factor[j];
-      digit[j] = flat / scan->weight[j] % factor->extent;
       if (scan->delta[j] > 0) length = weft_min_i64(length, weft_ceil_div(factor->extent - digit[j], scan->delta[j]));
       if (factor->dim < 0) continue;
       coordinate[factor->dim] += factor->step * digit[j];
@@ -243,11 +250,6 @@ weft_status_t weft_walk_runs(const weft_walk_t* walk, const weft_shape_t* tensor
     scan.tensor_stride[d] = weight;
     weight *= tensor_shape->extent[d];
   }
-  weight = 1;
-  for (int32_t j = view->factor_count - 1; j >= 0; --j) {
-    scan.weight[j] = weight;
-    weight *= view->factor[j].extent;
-  }
   for (int32_t d = 0; d < walk->box.rank; ++d) {
     weft_lattice_t lattice = lattice_of_levels(&scan.walk, 0, d);
     scan.left[d] = weft_lattice_count(&lattice, 0, walk->box.lo[d], walk->box.hi[d]);
@@ -264,8 +266,7 @@ weft_status_t weft_walk_runs(const weft_walk_t* walk, const weft_shape_t* tensor
   }
   const weft_walk_level_t* inner = &scan.walk.level[levels - 1];
   scan.inner_delta = inner->step * scan.tensor_stride[inner->dim];
-  for (int32_t j = 0; j < view->factor_count; ++j)
-    scan.delta[j] = scan.inner_delta / scan.weight[j] % view->factor[j].extent;
+  digits_of(view, scan.inner_delta, scan.delta);
   WEFT_RETURN_IF_ERROR(scan_level(&scan, 0, 0));
   return flush(&scan);
 }

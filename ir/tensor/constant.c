@@ -1,5 +1,5 @@
-// The bytes behind a constant. MLIR's C API hands out the raw data of dense constants, but a resource blob only element by
-// element, through accessors by element width.
+// The bytes behind a constant. MLIR's C API hands out the raw data of dense constants, but a resource blob only element
+// by element, through accessors by element width.
 #include <mlir-c/BuiltinAttributes.h>
 #include <mlir-c/BuiltinTypes.h>
 #include <string.h>
@@ -21,10 +21,14 @@ static bool shape_of(MlirAttribute constant, weft_dtype_e* out_dtype, int64_t* o
 // One element, as bits. The accessors of unsigned integers read any element type of their width.
 static uint64_t resource_bits(MlirAttribute constant, size_t width, intptr_t i) {
   switch (width) {
-  case 1: return mlirDenseUInt8ResourceElementsAttrGetValue(constant, i);
-  case 2: return mlirDenseUInt16ResourceElementsAttrGetValue(constant, i);
-  case 4: return mlirDenseUInt32ResourceElementsAttrGetValue(constant, i);
-  default: return mlirDenseUInt64ResourceElementsAttrGetValue(constant, i);
+  case 1:
+    return mlirDenseUInt8ResourceElementsAttrGetValue(constant, i);
+  case 2:
+    return mlirDenseUInt16ResourceElementsAttrGetValue(constant, i);
+  case 4:
+    return mlirDenseUInt32ResourceElementsAttrGetValue(constant, i);
+  default:
+    return mlirDenseUInt64ResourceElementsAttrGetValue(constant, i);
   }
 }
 
@@ -60,7 +64,8 @@ weft_status_t weft_tensor_constant_bytes(weft_allocator_t allocator, MlirAttribu
       for (int64_t i = 0; i < elements; ++i) data[i] = mlirDenseElementsAttrGetBoolValue(constant, i);
     } else {
       const uint8_t* raw = mlirDenseElementsAttrGetRawData(constant);
-      if (!splat) memcpy(data, raw, size);
+      if (!splat)
+        memcpy(data, raw, size);
       else
         for (int64_t i = 0; i < elements; ++i) memcpy(data + width * (size_t)i, raw, width);
     }
@@ -86,8 +91,10 @@ bool weft_tensor_constant_splat(MlirAttribute constant, double* out_value) {
   if (!shape_of(constant, &dtype, &elements) || elements < 1) return false;
   if (mlirAttributeIsADenseElements(constant)) {
     if (!mlirDenseElementsAttrIsSplat(constant)) return false;
-    if (dtype == WEFT_DTYPE_BOOL) *out_value = mlirDenseElementsAttrGetBoolValue(constant, 0);
-    else *out_value = weft_dtype_load(dtype, mlirDenseElementsAttrGetRawData(constant));
+    if (dtype == WEFT_DTYPE_BOOL)
+      *out_value = mlirDenseElementsAttrGetBoolValue(constant, 0);
+    else
+      *out_value = weft_dtype_load(dtype, mlirDenseElementsAttrGetRawData(constant));
     return true;
   }
   if (mlirAttributeIsADenseResourceElements(constant) && elements == 1) {

@@ -45,8 +45,8 @@ weft_status_t weft_tensor_context_create(weft_allocator_t allocator, weft_tensor
   mlirRegisterAllLLVMTranslations(context->mlir);
   context->handler = mlirContextAttachDiagnosticHandler(context->mlir, handle_diagnostic, context, NULL);
   // What is built through the C API has to be loaded; what is parsed loads itself.
-  static const char* const loaded[] = {"arith",  "affine", "bufferization", "func",          "irdl", "linalg",
-                                       "math",   "memref", "scf",           "sparse_tensor", "tensor", "vector"};
+  static const char* const loaded[] = {"arith", "affine", "bufferization", "func",          "irdl",   "linalg",
+                                       "math",  "memref", "scf",           "sparse_tensor", "tensor", "vector"};
   for (size_t i = 0; i < sizeof(loaded) / sizeof(loaded[0]); ++i)
     mlirContextGetOrLoadDialect(context->mlir, mlirStringRefCreateFromCString(loaded[i]));
 
@@ -68,7 +68,13 @@ void weft_tensor_context_destroy(weft_tensor_context_t* context) {
   weft_allocator_free(context->allocator, context);
 }
 
-MlirContext weft_tensor_context_mlir(weft_tensor_context_t* context) { return context->mlir; }
+MlirContext weft_tensor_context_mlir(weft_tensor_context_t* context) {
+  return context->mlir;
+}
+
+weft_allocator_t weft_tensor_context_allocator(const weft_tensor_context_t* context) {
+  return context->allocator;
+}
 
 const char* weft_tensor_take_diagnostics(weft_tensor_context_t* context) {
   weft_text_deinitialize(&context->taken);

@@ -1,12 +1,12 @@
-// The weft dialect, declared in IRDL: what upstream MLIR lacks. IRDL checks counts, types and attributes; rules across ops
-// are the passes'. IRDL cannot declare a terminator, so a kernel's region ends with the upstream vector.yield, the one
-// value-carrying terminator that asks nothing of the op around it.
+// The weft dialect, declared in IRDL: what upstream MLIR lacks. IRDL checks counts, types and attributes; rules across
+// ops are the passes'. IRDL cannot declare a terminator, so a kernel's region ends with the upstream vector.yield, the
+// one value-carrying terminator that asks nothing of the op around it.
 #include <mlir-c/Dialect/IRDL.h>
 
 #include "ir/tensor/context.h"
 
 #define ANY_8                                                                                                          \
-  "    %t0 = irdl.any\n    %t1 = irdl.any\n    %t2 = irdl.any\n    %t3 = irdl.any\n"                                     \
+  "    %t0 = irdl.any\n    %t1 = irdl.any\n    %t2 = irdl.any\n    %t3 = irdl.any\n"                                   \
   "    %t4 = irdl.any\n    %t5 = irdl.any\n    %t6 = irdl.any\n    %t7 = irdl.any\n"
 #define OPTIONAL_8                                                                                                     \
   "v0: optional %t0, v1: optional %t1, v2: optional %t2, v3: optional %t3, "                                           \
@@ -25,16 +25,14 @@ static const char dialect_text[] =
     "  }\n"
     // The same with results of different types: IRDL gives one type to a whole variadic group.
     "  irdl.operation @mixed_kernel {\n"
-    "    %string = irdl.base \"#builtin.string\"\n" ANY_8
-    "    irdl.attributes {\"name\" = %string}\n"
+    "    %string = irdl.base \"#builtin.string\"\n" ANY_8 "    irdl.attributes {\"name\" = %string}\n"
     "    irdl.results(" OPTIONAL_8 ")\n"
     "    %body = irdl.region\n"
     "    irdl.regions(body: %body)\n"
     "  }\n"
     // An op that only the host tile can run: sort, unique, non-maximum suppression.
     "  irdl.operation @host {\n"
-    "    %string = irdl.base \"#builtin.string\"\n" ANY_8
-    "    %any = irdl.any\n"
+    "    %string = irdl.base \"#builtin.string\"\n" ANY_8 "    %any = irdl.any\n"
     "    irdl.attributes {\"function\" = %string}\n"
     "    irdl.operands(" OPTIONAL_8 ")\n"
     "    irdl.results(result: variadic %any)\n"

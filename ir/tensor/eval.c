@@ -8,17 +8,21 @@
 
 #include "base/checked.h"
 #include "ir/tensor/context.h"
+#include "ir/tensor/outline.h"
 #include "ir/tensor/prepare.h"
 
-enum { MAX_RANK = 8, OPTIMISATION = 3 };
+enum { MAX_RANK = 8, OPTIMISATION = 2 };
 
 // Results become destination arguments, so every buffer that crosses the boundary is the caller's.
-static const char pipeline[] =
+static const char to_loops[] =
     "builtin.module("
     "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
     "buffer-results-to-out-params{hoist-static-allocs=true modify-public-functions=true},"
     "canonicalize,cse,buffer-deallocation-pipeline,"
-    "func.func(convert-linalg-to-affine-loops),convert-bufferization-to-memref,lower-affine,convert-scf-to-cf,"
+    "func.func(convert-linalg-to-affine-loops),convert-bufferization-to-memref,lower-affine)";
+static const char to_llvm[] =
+    "builtin.module("
+    "convert-scf-to-cf,"
     "expand-strided-metadata,lower-affine,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-index-to-llvm,"
     "convert-arith-to-llvm,finalize-memref-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts)";
 
@@ -78,16 +82,16 @@ static void copy_strided(int64_t element_size, unranked_t* source, unranked_t* t
 static weft_status_t read_port(MlirType type, const char* what, int64_t index, port_t* port) {
   if (!mlirTypeIsARankedTensor(type) || !mlirShapedTypeHasStaticShape(type) || mlirShapedTypeGetRank(type) > MAX_RANK ||
       !weft_tensor_dtype(mlirShapedTypeGetElementType(type), &port->dtype))
-    return weft_error(UNSUPPORTED, "%s %" PRId64 " of main is not a static tensor of at most %d dimensions", what, index,
-                      (int)MAX_RANK);
+    return weft_error(UNSUPPORTED, "%s %" PRId64 " of main is not a static tensor of at most %d dimensions", what,
+                      index, (int)MAX_RANK);
   port->rank = (int32_t)mlirShapedTypeGetRank(type);
   for (int32_t d = 0; d < port->rank; ++d) port->extent[d] = mlirShapedTypeGetDimSize(type, d);
   return weft_ok();
 }
 
 static weft_status_t read_ports(weft_eval_t* eval, MlirOperation main) {
-  MlirType type = mlirTypeAttrGetValue(
-      mlirOperationGetAttributeByName(main, mlirStringRefCreateFromCString("function_type")));
+  MlirType type =
+      mlirTypeAttrGetValue(mlirOperationGetAttributeByName(main, mlirStringRefCreateFromCString("function_type")));
   int64_t arguments = mlirFunctionTypeGetNumInputs(type), results = mlirFunctionTypeGetNumResults(type);
   eval->output_count = (int32_t)results;
   eval->port_count = (int32_t)(arguments + results);
@@ -108,7 +112,9 @@ static weft_status_t compile(weft_eval_t* eval, weft_tensor_context_t* context, 
   eval->input_count = (int32_t)mlirBlockGetNumArguments(entry);
   WEFT_RETURN_IF_ERROR(weft_tensor_prepare(eval->allocator, main, &eval->constants));
   WEFT_RETURN_IF_ERROR(read_ports(eval, main));
-  WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(context, module, pipeline, NULL));
+  WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(context, module, to_loops, NULL));
+  WEFT_RETURN_IF_ERROR(weft_tensor_outline_loops(eval->allocator, module, weft_tensor_find_main(module)));
+  WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(context, module, to_llvm, NULL));
   eval->engine = mlirExecutionEngineCreate(module, OPTIMISATION, 0, NULL, false, false);
   if (mlirExecutionEngineIsNull(eval->engine))
     return weft_tensor_diagnosed(context, WEFT_STATUS_INTERNAL, "the JIT refuses the lowered module");
@@ -171,8 +177,7 @@ static weft_status_t match(const port_t* port, const weft_host_tensor_t* tensor,
                                     d < tensor->rank ? tensor->extent[d] : 0);
     return weft_status_annotate(status, "rank: needed %d, given %d", port->rank, tensor->rank);
   }
-  if (width != weft_dtype_size(tensor->dtype) ||
-      weft_dtype_is_float(port->dtype) != weft_dtype_is_float(tensor->dtype))
+  if (width != weft_dtype_size(tensor->dtype) || weft_dtype_is_float(port->dtype) != weft_dtype_is_float(tensor->dtype))
     return weft_error(INVALID_INPUT, "%s %d %s has the wrong element type: needed %s, given %s", what, index, name,
                       weft_dtype_name(port->dtype), weft_dtype_name(tensor->dtype));
   if (tensor->size != (size_t)elements * width)
@@ -207,8 +212,8 @@ weft_status_t weft_eval_run(weft_eval_t* eval, const weft_host_tensor_t* inputs,
     call[i].pointer = &call[i].descriptor;
     arguments[i] = &call[i].pointer;
   }
-  if (!status && mlirLogicalResultIsFailure(mlirExecutionEngineInvokePacked(
-                     eval->engine, mlirStringRefCreateFromCString("main"), arguments)))
+  if (!status && mlirLogicalResultIsFailure(
+                     mlirExecutionEngineInvokePacked(eval->engine, mlirStringRefCreateFromCString("main"), arguments)))
     status = weft_error(INTERNAL, "the JIT lost the function main");
   weft_allocator_free(eval->allocator, arguments);
   weft_allocator_free(eval->allocator, call);

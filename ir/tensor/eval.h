@@ -7,7 +7,7 @@ typedef struct weft_eval_t weft_eval_t;
 weft_status_t weft_eval_create(weft_tensor_context_t* context, MlirModule module, weft_allocator_t allocator,
                                weft_eval_t** out_eval);
 void weft_eval_destroy(weft_eval_t* eval);
-// inputs: in the order of main's arguments, dtype and shape must match; outputs: caller gives name, dtype, extents, data, size as the
-// function's results have them.
+// inputs: in the order of main's arguments, dtype and shape must match; outputs: caller gives name, dtype, extents,
+// data, size as the function's results have them.
 weft_status_t weft_eval_run(weft_eval_t* eval, const weft_host_tensor_t* inputs, int32_t input_count,
                             weft_host_tensor_t* outputs, int32_t output_count);

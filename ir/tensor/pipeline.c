@@ -1,5 +1,5 @@
-// Runs a textual pass pipeline, one element of builtin.module(...) at a time: so that the elements can be dumped between, and
-// because MLIR's pass registry is closed to C, so that Weft's own passes can be mixed in.
+// Runs a textual pass pipeline, one element of builtin.module(...) at a time: so that the elements can be dumped
+// between, and because MLIR's pass registry is closed to C, so that Weft's own passes can be mixed in.
 #include <mlir-c/Pass.h>
 #include <string.h>
 
@@ -12,9 +12,12 @@ static const char prefix[] = "builtin.module(";
 static int64_t element_length(const char* list, size_t size) {
   int depth = 0;
   for (size_t i = 0; i < size; ++i) {
-    if (strchr("({[<", list[i])) ++depth;
-    else if (strchr(")}]>", list[i]) && --depth < 0) return -1;
-    else if (list[i] == ',' && depth == 0) return (int64_t)i;
+    if (strchr("({[<", list[i]))
+      ++depth;
+    else if (strchr(")}]>", list[i]) && --depth < 0)
+      return -1;
+    else if (list[i] == ',' && depth == 0)
+      return (int64_t)i;
   }
   return depth == 0 ? (int64_t)size : -1;
 }
@@ -29,8 +32,12 @@ static void run_own(MlirOperation operation, MlirExternalPass self, void* data) 
   own->status = own->pass->run(own->context, operation);
   if (own->status) mlirExternalPassSignalFailure(self);
 }
-static void ignore(void* data) { (void)data; }
-static void* same(void* data) { return data; }
+static void ignore(void* data) {
+  (void)data;
+}
+static void* same(void* data) {
+  return data;
+}
 
 static weft_status_t add_own(own_pass_t* own, MlirPassManager manager, MlirTypeIDAllocator ids) {
   MlirExternalPassCallbacks callbacks = {.construct = ignore, .destruct = ignore, .clone = same, .run = run_own};
@@ -42,7 +49,8 @@ static weft_status_t add_own(own_pass_t* own, MlirPassManager manager, MlirTypeI
   return weft_ok();
 }
 
-static weft_status_t run_element(weft_tensor_context_t* context, MlirModule module, const char* element, size_t length) {
+static weft_status_t run_element(weft_tensor_context_t* context, MlirModule module, const char* element,
+                                 size_t length) {
   own_pass_t own = {.context = context};
   for (int32_t i = 0; i < context->pass_count; ++i)
     if (strlen(context->pass[i].name) == length && memcmp(context->pass[i].name, element, length) == 0)
@@ -57,15 +65,14 @@ static weft_status_t run_element(weft_tensor_context_t* context, MlirModule modu
   if (own.pass) {
     status = add_own(&own, manager, ids);
   } else if (mlirLogicalResultIsFailure(mlirOpPassManagerAddPipeline(mlirPassManagerGetAsOpPassManager(manager),
-                                                                      mlirStringRefCreate(element, length),
-                                                                      weft_tensor_sink, &sink))) {
+                                                                     mlirStringRefCreate(element, length),
+                                                                     weft_tensor_sink, &sink))) {
     status = sink.status;
     if (!status)
       status = weft_error(INVALID_ARGUMENT, "no pass pipeline element '%.*s': %s", (int)length, element,
                           message.data ? message.data : "");
   }
-  if (!status &&
-      mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module)))) {
+  if (!status && mlirLogicalResultIsFailure(mlirPassManagerRunOnOp(manager, mlirModuleGetOperation(module)))) {
     if (own.status && !context->collecting.count) {
       status = own.status;
     } else {
@@ -90,8 +97,10 @@ static weft_status_t dump(weft_tensor_context_t* context, MlirModule module, con
   size_t used = 0;
   for (size_t i = 0; i < length && used + 1 < sizeof(name) && element[i] != '{'; ++i) {
     bool word = (element[i] >= 'a' && element[i] <= 'z') || (element[i] >= '0' && element[i] <= '9');
-    if (word) name[used++] = element[i];
-    else if (used > 0 && name[used - 1] != '-') name[used++] = '-';
+    if (word)
+      name[used++] = element[i];
+    else if (used > 0 && name[used - 1] != '-')
+      name[used++] = '-';
   }
   while (used > 0 && name[used - 1] == '-') --used;
   name[used] = 0;

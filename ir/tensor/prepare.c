@@ -7,7 +7,9 @@
 
 enum { HOIST_FROM_BYTES = 1024, MAX_LOOPS = 32 };
 
-static MlirStringRef str(const char* text) { return mlirStringRefCreateFromCString(text); }
+static MlirStringRef str(const char* text) {
+  return mlirStringRefCreateFromCString(text);
+}
 static bool is_op(MlirOperation op, const char* name) {
   return mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetName(op)), str(name));
 }
@@ -66,7 +68,8 @@ static bool is_large(MlirAttribute value) {
   return mlirElementsAttrGetNumElements(value) * (int64_t)weft_dtype_size(dtype) >= HOIST_FROM_BYTES;
 }
 
-static weft_status_t hoist_constants(weft_allocator_t allocator, MlirOperation main, weft_tensor_constants_t* constants) {
+static weft_status_t hoist_constants(weft_allocator_t allocator, MlirOperation main,
+                                     weft_tensor_constants_t* constants) {
   MlirBlock entry = mlirRegionGetFirstBlock(mlirOperationGetRegion(main, 0));
   found_t found;
   weft_status_t status = find_all(allocator, main, "arith.constant", &found);
@@ -119,8 +122,8 @@ static weft_status_t retype_main(weft_allocator_t allocator, MlirOperation main)
   return status;
 }
 
-// Moves the loop over the result's last dimension innermost: there the accumulators are independent and usually contiguous, so that LLVM
-// vectorises a sum without reordering it.
+// Moves the loop over the result's last dimension innermost: there the accumulators are independent and usually
+// contiguous, so that LLVM vectorises a sum without reordering it.
 static void interchange(MlirOperation generic) {
   MlirContext context = mlirOperationGetContext(generic);
   MlirAttribute maps = mlirOperationGetAttributeByName(generic, str("indexing_maps"));

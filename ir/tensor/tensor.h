@@ -10,11 +10,14 @@
 #include "base/text.h"
 
 typedef struct weft_tensor_context_t weft_tensor_context_t;
-// An MLIR context with all upstream dialects and passes, the weft dialect loaded, and a diagnostic handler that collects messages.
+// An MLIR context with all upstream dialects and passes, the weft dialect loaded, and a diagnostic handler that
+// collects messages.
 weft_status_t weft_tensor_context_create(weft_allocator_t allocator, weft_tensor_context_t** out_context);
 void weft_tensor_context_destroy(weft_tensor_context_t* context);
 MlirContext weft_tensor_context_mlir(weft_tensor_context_t* context);
-// Diagnostics collected since the last call, as "location: message" lines; empties the collection. Valid until the next call.
+weft_allocator_t weft_tensor_context_allocator(const weft_tensor_context_t* context);
+// Diagnostics collected since the last call, as "location: message" lines; empties the collection. Valid until the next
+// call.
 const char* weft_tensor_take_diagnostics(weft_tensor_context_t* context);
 
 weft_status_t weft_tensor_parse(weft_tensor_context_t* context, const char* path, MlirModule* out_module); // .mlir file
@@ -32,8 +35,8 @@ typedef struct weft_tensor_pass_t {
 } weft_tensor_pass_t;
 void weft_tensor_register_passes(weft_tensor_context_t* context, const weft_tensor_pass_t* table, int32_t count);
 
-// The bytes of a dense or dense_resource constant, row-major, in weft_dtype_size bytes an element (bool: one byte). Freed by
-// the caller.
+// The bytes of a dense or dense_resource constant, row-major, in weft_dtype_size bytes an element (bool: one byte).
+// Freed by the caller.
 weft_status_t weft_tensor_constant_bytes(weft_allocator_t allocator, MlirAttribute constant, void** out_data,
                                          size_t* out_size);
 // The value of a constant whose elements are all equal. False: not a splat (or not known to be one).

@@ -1,0 +1,41 @@
+// Networks from outside: on a damaged 32 x 32 mesh they give what ONNX Runtime gave. Five seeds, five defect maps each.
+#include "tests/cli/command.h"
+
+static const char* data_folder(void) {
+  const char* folder = getenv("WEFT_TEST_DATA");
+  return folder ? folder : WEFT_SOURCE_DIR "/../shared/data";
+}
+
+static void matches(const char* model, const char* input, const char* output) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/models/%s", data_folder(), model);
+  if (access(path, R_OK)) {
+    print_message("skipped: no %s\n", path);
+    skip();
+  }
+  for (int seed = 1; seed <= 5; ++seed) {
+    for (int map = 1; map <= 5; ++map) {
+      assert_weft(0, "compile -q %s/model.onnx -o m.wafer --machine mesh:32x32 --defects rate=0.03,seed=%d --seed %d",
+                  path, map, seed);
+      assert_weft(0,
+                  "run m.wafer --input '%s=%s/test_data_set_0/input_0.pb' --expect '%s=%s/test_data_set_0/output_0.pb' "
+                  "--rtol 1e-3 --atol 1e-4",
+                  input, path, output, path);
+      assert_prints("matches");
+    }
+  }
+}
+
+static void mnist(void** state) {
+  (void)state;
+  matches("mnist", "Input3", "Plus214_Output_0");
+}
+static void cifar10_resnet_4b(void** state) {
+  (void)state;
+  matches("cifar10_resnet_4b", "input.1", "54");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(mnist), cmocka_unit_test(cifar10_resnet_4b)};
+  return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}

@@ -25,6 +25,7 @@ function(weft_tests folder)
     target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} PkgConfig::CMOCKA)
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
     target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" ${ARG_DEFINES})
+    target_compile_options(${target} PRIVATE -UNDEBUG) # asserts of fixtures count in every build
     if(ARG_NEEDS)
       add_dependencies(${target} ${ARG_NEEDS})
     endif()

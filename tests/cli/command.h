@@ -54,14 +54,14 @@ static void check_prints(int line, const char** words) {
     }                                                                                                                  \
   } while (0)
 
-static void write_file(const char* path, const void* data, size_t size) {
+__attribute__((unused)) static void write_file(const char* path, const void* data, size_t size) {
   FILE* file = fopen(path, "wb");
   assert_non_null(file);
   assert_int_equal(fwrite(data, 1, size, file), size);
   assert_int_equal(fclose(file), 0);
 }
 
-static uint8_t* read_file(const char* path, size_t* out_size) {
+__attribute__((unused)) static uint8_t* read_file(const char* path, size_t* out_size) {
   FILE* file = fopen(path, "rb");
   assert_non_null(file);
   fseek(file, 0, SEEK_END);

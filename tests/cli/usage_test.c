@@ -109,12 +109,56 @@ static void operators_are_listed(void** state) {
   free(kept);
 }
 
+static void models_that_are_none_are_refused(void** state) {
+  (void)state;
+  write_file("text.onnx", "this is no model\n", 17);
+  assert_weft(1, "compile text.onnx -o x.wafer");
+  assert_prints("text.onnx");
+  size_t size = 0;
+  uint8_t* digits = read_file(DIGITS "digits.onnx", &size);
+  for (size_t part = 0; part < 4; ++part) {
+    write_file("cut.onnx", digits, size * part / 4);
+    assert_weft(1, "compile cut.onnx -o x.wafer");
+    assert_prints("cut.onnx");
+  }
+  free(digits);
+  assert_int_not_equal(access("x.wafer", F_OK), 0);
+  assert_weft(1, "compile " DIGITS "digits.onnx -o x.wafer --dim batch=many");
+  assert_prints("--dim batch", "'many'");
+}
+
+// Every file and function that the page names exists.
+static void the_architecture_page_names_what_there_is(void** state) {
+  (void)state;
+  size_t size = 0, files = 0;
+  char* page = (char*)read_file(WEFT_SOURCE_DIR "/docs/architecture.md", &size);
+  page[size] = 0;
+  for (char* at = strchr(page, '`'); at; at = strchr(at, '`')) {
+    char* end = strchr(++at, '`');
+    if (!end) break;
+    *end = 0;
+    size_t length = strlen(at);
+    if (length > 2 && strchr(at, '/') && at[length - 2] == '.' && (at[length - 1] == 'c' || at[length - 1] == 'h')) {
+      char path[256];
+      snprintf(path, sizeof path, WEFT_SOURCE_DIR "/%s", at);
+      if (access(path, R_OK)) print_error("docs/architecture.md names %s\n", at);
+      assert_int_equal(access(path, R_OK), 0);
+      ++files;
+    }
+    at = end + 1;
+  }
+  free(page);
+  assert_true(files > 20);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(help_lists_commands_and_exit_codes),
       cmocka_unit_test(slips_get_the_nearest_word),
       cmocka_unit_test(machines_are_shown_checked_and_refused),
       cmocka_unit_test(operators_are_listed),
+      cmocka_unit_test(models_that_are_none_are_refused),
+      cmocka_unit_test(the_architecture_page_names_what_there_is),
   };
   return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

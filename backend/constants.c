@@ -226,7 +226,8 @@ weft_status_t weft_kernel_constants_tile(weft_kernel_constants_t* c, const weft_
   for (int32_t b = 0; b < c->kernel->buffer_count; ++b) {
     if (!c->loaded[b] || !needed[b]) continue;
     WEFT_RETURN_IF_ERROR(find_content(c, b, &boxes[b], &content));
-    WEFT_RETURN_IF_ERROR(append_segment(c, c->layout->address[b], content));
+    for (int32_t place = 0; place < c->layout->depth[b]; ++place)
+      WEFT_RETURN_IF_ERROR(append_segment(c, c->layout->address[b] + c->layout->place[b] * place, content));
   }
   for (int32_t s = 0; s < c->layout->scalar_count; ++s) {
     WEFT_RETURN_IF_ERROR(add_content(c->all, c->layout->scalar[s].bytes, 8, &content));

@@ -95,7 +95,7 @@ static weft_status_t prepare_kernel(emitter_t* e, kernel_emitter_t* k, int32_t i
                                .layout = &k->layout,
                                .endpoints = &e->endpoints,
                                .kernel_index = index};
-  weft_status_t status = weft_layout_create(kernel, split, &k->scratch, &k->layout);
+  weft_status_t status = weft_layout_create(e->fabric, kernel, &k->scratch, &k->layout);
   if (status) return weft_status_annotate(status, "kernel '%s'", kernel->name);
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&k->scratch, (size_t)kernel->buffer_count, &k->plan.box));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&k->scratch, (size_t)kernel->buffer_count, &k->plan.needed));

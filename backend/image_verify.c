@@ -162,7 +162,7 @@ static weft_status_t verify_io(const verifier_t* v) {
       return FAULT("input or output %zu: malformed", i);
     uint64_t bytes = weft_dtype_size((weft_dtype_e)io->dtype);
     for (uint32_t d = 0; d < io->rank; ++d)
-      if (io->extent[d] < 1 || !weft_checked_mul(bytes, (uint64_t)io->extent[d], &bytes))
+      if (io->extent[d] < 0 || !weft_checked_mul(bytes, (uint64_t)io->extent[d], &bytes))
         return FAULT("input or output %zu: extent %" PRId64 " of dimension %" PRIu32, i, io->extent[d], d);
     if (bytes > UINT64_MAX - 7 || io->step_stride != (bytes + 7) / 8 * 8)
       return FAULT("input or output %zu: step stride %" PRIu64 " for %" PRIu64 " bytes", i, io->step_stride, bytes);

@@ -11,7 +11,13 @@
 #include "base/text.h"
 #include "machine/op.h"
 
-enum { WEFT_ISA_MAX_LOOPS = 12, WEFT_ISA_MAX_LEVELS = 16, WEFT_ISA_MAX_FACTORS = 12, WEFT_ISA_MAX_RANK = 8 };
+enum {
+  WEFT_ISA_MAX_LOOPS = 12,
+  WEFT_ISA_MAX_LEVELS = 16,
+  WEFT_ISA_MAX_FACTORS = 12,
+  WEFT_ISA_MAX_RANK = 8,
+  WEFT_ISA_MAX_DEPTH = 64 // places of a ring
+};
 
 // name, mnemonic, what it does
 #define WEFT_OPCODES(X)                                                                                                \
@@ -21,9 +27,12 @@ enum { WEFT_ISA_MAX_LOOPS = 12, WEFT_ISA_MAX_LEVELS = 16, WEFT_ISA_MAX_FACTORS =
   X(RECV, "recv", "posts an asynchronous receive on a colour: walk, view, filter, store")                              \
   X(CHAIN, "chain", "out-stream <- op(in-stream, memory) over a loop nest; without an out colour memory <- the same")  \
   X(WAIT_SEND, "wait.send", "until the send posted on a colour has left memory")                                       \
-  X(WAIT_RECV, "wait.recv", "until the receive posted on a colour is complete")                                        \
+  X(WAIT_RECV, "wait.recv", "until the oldest receive posted on a colour and not yet waited for is complete")          \
   X(STEPS, "steps", "starts the body that runs once for each input of the run")                                        \
-  X(END_STEPS, "end.steps", "ends that body")
+  X(END_STEPS, "end.steps", "ends that body")                                                                          \
+  X(AGAIN, "again.recv", "posts the last RECV of a colour again, into the next place of its ring")                     \
+  X(LOOP, "loop", "starts a body that runs `trips` times in each step; inside STEPS, not nested")                      \
+  X(END_LOOP, "end.loop", "ends that body")
 
 typedef enum weft_opcode_e {
 #define X(name, mnemonic, text) WEFT_OPCODE_##name,
@@ -36,9 +45,18 @@ enum {
   WEFT_ISA_FLAG_IMMEDIATE0 = 1, // TENSOR: source i is the immediate in its address word: the bit pattern of an f32 for
   WEFT_ISA_FLAG_IMMEDIATE1 = 2, //   float dtypes, a 32-bit integer for the others
   WEFT_ISA_FLAG_IMMEDIATE2 = 4,
-  WEFT_ISA_FLAG_REPEAT = 8 // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
-                           //   step_stride each time; complete after the last
+  WEFT_ISA_FLAG_REPEAT = 8, // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
+                            //   step_stride each time; complete after the last
+  WEFT_ISA_FLAG_RING = 16,  // TENSOR, SEND, RECV, CHAIN: each base is the first place of a ring of buffers
+  WEFT_ISA_FLAG_ADVANCE = 32 // TENSOR, inside LOOP: each base moves on by so many bytes from trip to trip
 };
+
+// In step k (counted from 0 inside STEPS; 0 outside) an operand with a ring is at base + k % depth * stride. A RECV
+// counts the receives on its colour instead, so that those that are posted ahead know their places.
+typedef struct weft_isa_ring_t {
+  int32_t stride; // bytes
+  int32_t depth;  // 1 .. WEFT_ISA_MAX_DEPTH; 1: no ring
+} weft_isa_ring_t;
 
 typedef struct weft_isa_loop_t {
   int32_t extent;
@@ -56,7 +74,11 @@ typedef struct weft_isa_loop_t {
 //           in mixed radix (view.h); inside the factors' bounds its operand coordinate k must lie in the filter; it is
 //           stored at base + sum (k - filter lo) * stride.
 //   CHAIN   in colour, out colour or -1, base; per loop: extent, stride
-//   WAIT_*  colour
+//   WAIT_*, AGAIN  colour
+//   LOOP    trips
+// With RING, stride and depth of the ring of each base come right before the loops, or RECV's levels; 0 1 for an
+// immediate or a buffer that is no ring. With ADVANCE, the bytes that each base moves on by come after that; 0 for an
+// immediate.
 // A wavelet that the filter does not take is dropped at the ramp and costs the core nothing.
 typedef struct weft_instruction_t {
   weft_opcode_e opcode;
@@ -66,6 +88,9 @@ typedef struct weft_instruction_t {
   int32_t length; // words
   int32_t colour, out_colour;
   int32_t base[4];
+  weft_isa_ring_t ring[4]; // RING
+  int32_t advance[4];      // ADVANCE
+  int32_t trips;           // LOOP
   int32_t step_stride;
   int32_t loop_count;
   weft_isa_loop_t loop[WEFT_ISA_MAX_LOOPS];
@@ -90,6 +115,8 @@ weft_status_t weft_isa_encode(const weft_instruction_t* instruction, uint32_t* w
 // never reads past count, never trusts a field.
 weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruction_t* out_instruction);
 int32_t weft_isa_length(const weft_instruction_t* instruction); // words it will take
+// Where operand `operand` begins in step `step`, in the first trip of a loop.
+int64_t weft_isa_address(const weft_instruction_t* instruction, int32_t operand, int64_t step);
 const char* weft_opcode_mnemonic(weft_opcode_e opcode);
 
 // Text, one instruction a line; assembling it gives the same words. A parameter (see image.h) is printed as %N.

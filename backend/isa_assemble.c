@@ -109,8 +109,30 @@ static weft_status_t read_groups(assembler_t* a, const char* tag, void* first, s
   return weft_ok();
 }
 
+// One for each operand, or none at all.
+static weft_status_t read_rings(assembler_t* a) {
+  weft_instruction_t* i = &a->instruction;
+  int32_t count, operands = weft_isa_operand_count(i);
+  WEFT_RETURN_IF_ERROR(read_groups(a, "ring(", i->ring, sizeof(i->ring[0]), 2, operands, &count));
+  if (count == 0) return weft_ok();
+  i->flags |= WEFT_ISA_FLAG_RING;
+  return count == operands ? weft_ok() : expected(a, "a ring for each address");
+}
+
+static weft_status_t read_advances(assembler_t* a) {
+  weft_instruction_t* i = &a->instruction;
+  int32_t count;
+  if (i->opcode != WEFT_OPCODE_TENSOR) return weft_ok();
+  WEFT_RETURN_IF_ERROR(
+      read_groups(a, "advance(", i->advance, sizeof(i->advance), weft_isa_operand_count(i), 1, &count));
+  if (count) i->flags |= WEFT_ISA_FLAG_ADVANCE;
+  return weft_ok();
+}
+
 static weft_status_t read_loops(assembler_t* a) {
   weft_instruction_t* i = &a->instruction;
+  WEFT_RETURN_IF_ERROR(read_rings(a));
+  WEFT_RETURN_IF_ERROR(read_advances(a));
   return read_groups(a, "loop(", i->loop, sizeof(i->loop[0]), 1 + weft_isa_operand_count(i), WEFT_ISA_MAX_LOOPS,
                      &i->loop_count);
 }
@@ -175,6 +197,7 @@ static weft_status_t read_transfer(assembler_t* a) {
   WEFT_RETURN_IF_ERROR(read_number(a, read_integer, &i->step_stride));
   if (i->opcode == WEFT_OPCODE_SEND) return read_loops(a);
   a->parameter[a->number_count++] = -1; // the counts
+  WEFT_RETURN_IF_ERROR(read_rings(a));
   WEFT_RETURN_IF_ERROR(read_groups(a, "walk(", i->level, sizeof(i->level[0]), 3, WEFT_ISA_MAX_LEVELS, &i->level_count));
   WEFT_RETURN_IF_ERROR(
       read_groups(a, "tensor(", i->tensor_dim, sizeof(i->tensor_dim[0]), 3, WEFT_ISA_MAX_RANK, &i->tensor_rank));
@@ -214,7 +237,11 @@ static weft_status_t read_instruction(assembler_t* a) {
     return read_chain(a);
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
     return read_colour(a, &i->colour);
+  case WEFT_OPCODE_LOOP:
+    skip_blanks(a);
+    return read_number(a, read_integer, &i->trips);
   default:
     return weft_ok();
   }

@@ -55,6 +55,16 @@ static weft_status_t print_groups(printer_t* p, const char* tag, int32_t count, 
   return weft_ok();
 }
 
+static weft_status_t print_rings(printer_t* p, const weft_instruction_t* i) {
+  if (!(i->flags & WEFT_ISA_FLAG_RING)) return weft_ok();
+  return print_groups(p, "ring", weft_isa_operand_count(i), 2);
+}
+
+static weft_status_t print_advances(printer_t* p, const weft_instruction_t* i) {
+  if (!(i->flags & WEFT_ISA_FLAG_ADVANCE)) return weft_ok();
+  return print_groups(p, "advance", 1, weft_isa_operand_count(i));
+}
+
 static weft_status_t print_address(printer_t* p) {
   WEFT_RETURN_IF_ERROR(print_text(p, "["));
   WEFT_RETURN_IF_ERROR(print_number(p, format_integer));
@@ -79,6 +89,8 @@ static weft_status_t print_tensor(printer_t* p, const weft_instruction_t* i) {
     WEFT_RETURN_IF_ERROR(print_text(p, "#"));
     WEFT_RETURN_IF_ERROR(print_number(p, weft_dtype_is_float(i->dtype) ? format_f32 : format_integer));
   }
+  WEFT_RETURN_IF_ERROR(print_rings(p, i));
+  WEFT_RETURN_IF_ERROR(print_advances(p, i));
   return print_groups(p, "loop", i->loop_count, 1 + weft_isa_operand_count(i));
 }
 
@@ -91,8 +103,9 @@ static weft_status_t print_transfer(printer_t* p, const weft_instruction_t* i) {
   WEFT_RETURN_IF_ERROR(print_address(p));
   WEFT_RETURN_IF_ERROR(print_text(p, ", "));
   WEFT_RETURN_IF_ERROR(print_number(p, format_integer));
+  if (i->opcode == WEFT_OPCODE_RECV) ++p->at; // the counts follow from the groups
+  WEFT_RETURN_IF_ERROR(print_rings(p, i));
   if (i->opcode == WEFT_OPCODE_SEND) return print_groups(p, "loop", i->loop_count, 2);
-  ++p->at; // the counts follow from the groups
   WEFT_RETURN_IF_ERROR(print_groups(p, "walk", i->level_count, 3));
   WEFT_RETURN_IF_ERROR(print_groups(p, "tensor", i->tensor_rank, 3));
   WEFT_RETURN_IF_ERROR(print_groups(p, "factor", i->factor_count, 5));
@@ -107,6 +120,7 @@ static weft_status_t print_chain(printer_t* p, const weft_instruction_t* i) {
   WEFT_RETURN_IF_ERROR(print_colour(p));
   WEFT_RETURN_IF_ERROR(print_text(p, ", "));
   WEFT_RETURN_IF_ERROR(print_address(p));
+  WEFT_RETURN_IF_ERROR(print_rings(p, i));
   return print_groups(p, "loop", i->loop_count, 2);
 }
 
@@ -121,8 +135,13 @@ static weft_status_t print_instruction(printer_t* p, const weft_instruction_t* i
     return print_chain(p, i);
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
     WEFT_RETURN_IF_ERROR(print_text(p, weft_opcode_mnemonic(i->opcode)));
     return print_colour(p);
+  case WEFT_OPCODE_LOOP:
+    WEFT_RETURN_IF_ERROR(print_text(p, weft_opcode_mnemonic(i->opcode)));
+    WEFT_RETURN_IF_ERROR(print_text(p, " "));
+    return print_number(p, format_integer);
   default:
     return print_text(p, weft_opcode_mnemonic(i->opcode));
   }

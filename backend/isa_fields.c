@@ -20,6 +20,11 @@ int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEF
   weft_instruction_t* i = instruction;
   int32_t count = 0;
 #define FIELD(field) out_fields[count++] = &(field)
+#define RINGS()                                                                                                        \
+  for (int32_t o = 0; i->flags & WEFT_ISA_FLAG_RING && o < weft_isa_operand_count(i); ++o) {                           \
+    FIELD(i->ring[o].stride);                                                                                          \
+    FIELD(i->ring[o].depth);                                                                                           \
+  }
   switch (i->opcode) {
   case WEFT_OPCODE_TENSOR:
     for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->base[o]);
@@ -37,12 +42,18 @@ int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEF
     break;
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
     FIELD(i->colour);
+    break;
+  case WEFT_OPCODE_LOOP:
+    FIELD(i->trips);
     break;
   default:
     break;
   }
   if (has_loops(i->opcode)) {
+    RINGS()
+    for (int32_t o = 0; i->flags & WEFT_ISA_FLAG_ADVANCE && o < weft_isa_operand_count(i); ++o) FIELD(i->advance[o]);
     for (int32_t l = 0; l < i->loop_count; ++l) {
       FIELD(i->loop[l].extent);
       for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->loop[l].stride[o]);
@@ -50,6 +61,7 @@ int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEF
   }
   if (i->opcode == WEFT_OPCODE_RECV) {
     out_fields[count++] = NULL;
+    RINGS()
     for (int32_t l = 0; l < i->level_count; ++l) {
       FIELD(i->level[l].extent);
       FIELD(i->level[l].dim);
@@ -74,12 +86,20 @@ int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEF
       FIELD(i->operand_dim[d].stride);
     }
   }
+#undef RINGS
 #undef FIELD
   return count;
 }
 
+int64_t weft_isa_address(const weft_instruction_t* i, int32_t operand, int64_t step) {
+  int64_t base = i->base[operand];
+  return i->flags & WEFT_ISA_FLAG_RING ? base + step % i->ring[operand].depth * i->ring[operand].stride : base;
+}
+
 int32_t weft_isa_length(const weft_instruction_t* i) {
   int32_t length = WEFT_ISA_HEADER_WORDS;
+  if (i->flags & WEFT_ISA_FLAG_RING) length += 2 * weft_isa_operand_count(i);
+  if (i->flags & WEFT_ISA_FLAG_ADVANCE) length += weft_isa_operand_count(i);
   switch (i->opcode) {
   case WEFT_OPCODE_TENSOR:
     return length + weft_isa_operand_count(i) + i->loop_count * (1 + weft_isa_operand_count(i));
@@ -90,6 +110,8 @@ int32_t weft_isa_length(const weft_instruction_t* i) {
     return length + 4 + 3 * i->level_count + 3 * i->tensor_rank + 5 * i->factor_count + 4 * i->operand_rank;
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
+  case WEFT_OPCODE_LOOP:
     return length + 1;
   default:
     return length;
@@ -112,8 +134,11 @@ const char* weft_isa_shape_fault(const weft_instruction_t* i) {
   if (!tensor && i->destination_dtype) return "a destination type where the opcode has none";
   uint8_t flags = 0;
   if (tensor) flags = (uint8_t)((1u << weft_op_source_count(i->op)) - 1); // the immediate flags of its sources
+  if (tensor) flags |= WEFT_ISA_FLAG_ADVANCE;
   if (i->opcode == WEFT_OPCODE_SEND || i->opcode == WEFT_OPCODE_RECV) flags = WEFT_ISA_FLAG_REPEAT;
+  if (has_dtype(i->opcode)) flags |= WEFT_ISA_FLAG_RING;
   if (i->flags & ~flags) return "a flag that the opcode doesn't have";
+  if (i->flags & WEFT_ISA_FLAG_RING && i->flags & WEFT_ISA_FLAG_REPEAT && !tensor) return "it repeats and has a ring";
   if (!within(i->loop_count, has_loops(i->opcode) ? WEFT_ISA_MAX_LOOPS : 0)) return "too many loops";
   if (i->opcode == WEFT_OPCODE_RECV) {
     if (!within(i->level_count, WEFT_ISA_MAX_LEVELS)) return "too many levels";
@@ -147,8 +172,21 @@ static const char* recv_fault(const weft_instruction_t* i) {
   return NULL;
 }
 
+static const char* ring_fault(const weft_instruction_t* i) {
+  for (int32_t o = 0; i->flags & WEFT_ISA_FLAG_RING && o < weft_isa_operand_count(i); ++o) {
+    if (i->ring[o].depth < 1 || i->ring[o].depth > WEFT_ISA_MAX_DEPTH) return "the depth of a ring is not from 1 to 64";
+    bool immediate = i->opcode == WEFT_OPCODE_TENSOR && o > 0 && i->flags >> (o - 1) & 1;
+    if (immediate && (i->ring[o].depth != 1 || i->ring[o].stride)) return "an immediate has a ring";
+  }
+  return NULL;
+}
+
 const char* weft_isa_value_fault(const weft_instruction_t* i) {
   bool tensor = i->opcode == WEFT_OPCODE_TENSOR;
+  const char* fault = ring_fault(i);
+  if (fault) return fault;
+  for (int32_t s = 1; tensor && i->flags & WEFT_ISA_FLAG_ADVANCE && s < weft_isa_operand_count(i); ++s)
+    if (i->flags >> (s - 1) & 1 && i->advance[s]) return "an immediate advances";
   for (int32_t l = 0; l < i->loop_count; ++l) {
     if (i->loop[l].extent < 1) return "the extent of a loop is below 1";
     for (int32_t s = 1; tensor && s < weft_isa_operand_count(i); ++s)
@@ -161,7 +199,10 @@ const char* weft_isa_value_fault(const weft_instruction_t* i) {
   case WEFT_OPCODE_SEND:
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
     return i->colour < 0 ? "the colour is negative" : NULL;
+  case WEFT_OPCODE_LOOP:
+    return i->trips < 1 ? "it makes no trip" : NULL;
   case WEFT_OPCODE_RECV:
     return i->colour < 0 ? "the colour is negative" : recv_fault(i);
   default:

@@ -29,6 +29,10 @@ static void find_live_ranges(const weft_kernel_t* kernel, const weft_split_t* sp
       if (operation->source[s] >= 0) touch(&live[operation->source[s]], o, true);
     touch(&live[operation->destination], o, operation->op == WEFT_OP_MLA);
   }
+  // What a trip of a loop reads of an earlier one lives through all of them.
+  uint32_t sequential = weft_split_sequential(kernel);
+  for (int32_t b = 0; b < kernel->buffer_count && sequential; ++b)
+    live[b].whole |= weft_split_is_carried(kernel->operation, kernel->operation_count, sequential, b);
   // The head of a chain sends its partial results while the next step begins.
   if (kernel->reduce_operation >= 0 && weft_split_chain_length(kernel, split) > 1)
     live[kernel->operation[kernel->reduce_operation].destination].whole = true;
@@ -39,33 +43,37 @@ static bool overlap(const live_t* a, const live_t* b) {
 }
 
 // First fit, in the order of the buffers: the lowest address where nothing lies that is alive at the same time.
-static void place_buffers(int32_t count, const live_t* live, const int64_t* size, weft_layout_t* layout) {
+static void place_buffers(int32_t count, const live_t* live, weft_layout_t* layout) {
+  const int64_t* place = layout->place;
   for (int32_t b = 0; b < count; ++b) {
     if (live[b].first < 0 && !live[b].whole) continue; // never used
     int64_t address = 0;
     for (int32_t other = 0; other < b; ++other) {
-      bool clashes = size[other] > 0 && overlap(&live[b], &live[other]) && layout->address[other] < address + size[b] &&
-                     address < layout->address[other] + size[other];
+      int64_t size = place[other] * layout->depth[other];
+      bool clashes = size > 0 && overlap(&live[b], &live[other]) &&
+                     layout->address[other] < address + place[b] * layout->depth[b] &&
+                     address < layout->address[other] + size;
       if (!clashes) continue;
-      address = layout->address[other] + size[other];
+      address = layout->address[other] + size;
       other = -1; // the address only grows, so this ends
     }
     layout->address[b] = address;
-    layout->bytes = weft_max_i64(layout->bytes, address + size[b]);
+    layout->bytes = weft_max_i64(layout->bytes, address + place[b] * layout->depth[b]);
   }
 }
 
-static weft_status_t size_buffers(const weft_kernel_t* kernel, const weft_split_t* split, weft_layout_t* layout,
-                                  int64_t* size) {
+static weft_status_t size_buffers(const weft_fabric_t* fabric, const weft_kernel_t* kernel,
+                                  const weft_alternative_t* chosen, weft_layout_t* layout) {
   for (int32_t b = 0; b < kernel->buffer_count; ++b) {
-    weft_shape_t extents = weft_split_buffer_extents(kernel, split, b);
+    weft_shape_t extents = weft_split_buffer_extents(kernel, &chosen->split, b);
     int64_t bytes = (int64_t)weft_dtype_size(kernel->buffer[b].dtype);
     for (int32_t r = extents.rank - 1; r >= 0; --r) {
       layout->stride[b][r] = bytes;
       if (!weft_checked_mul(bytes, extents.extent[r], &bytes) || bytes > INT32_MAX)
         return weft_error(DOES_NOT_FIT, "buffer '%s' takes more than 2 GiB of a tile's memory", kernel->buffer[b].name);
     }
-    size[b] = (bytes + WEFT_LAYOUT_ALIGNMENT - 1) / WEFT_LAYOUT_ALIGNMENT * WEFT_LAYOUT_ALIGNMENT;
+    layout->place[b] = weft_ceil_div(bytes, WEFT_LAYOUT_ALIGNMENT) * WEFT_LAYOUT_ALIGNMENT;
+    layout->depth[b] = weft_split_depth(fabric, chosen, &kernel->buffer[b]);
   }
   return weft_ok();
 }
@@ -113,19 +121,20 @@ static weft_status_t collect_scalars(const weft_kernel_t* kernel, weft_arena_t* 
   return weft_ok();
 }
 
-weft_status_t weft_layout_create(const weft_kernel_t* kernel, const weft_split_t* split, weft_arena_t* arena,
+weft_status_t weft_layout_create(const weft_fabric_t* fabric, const weft_kernel_t* kernel, weft_arena_t* arena,
                                  weft_layout_t* out_layout) {
   memset(out_layout, 0, sizeof(*out_layout));
+  const weft_alternative_t* chosen = &kernel->alternative[kernel->chosen];
   live_t* live;
-  int64_t* size;
   size_t count = (size_t)kernel->buffer_count;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &live));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &size));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &out_layout->place));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &out_layout->depth));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &out_layout->address));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, count, &out_layout->stride));
-  WEFT_RETURN_IF_ERROR(size_buffers(kernel, split, out_layout, size));
-  find_live_ranges(kernel, split, live);
-  place_buffers(kernel->buffer_count, live, size, out_layout);
+  WEFT_RETURN_IF_ERROR(size_buffers(fabric, kernel, chosen, out_layout));
+  find_live_ranges(kernel, &chosen->split, live);
+  place_buffers(kernel->buffer_count, live, out_layout);
   return collect_scalars(kernel, arena, out_layout);
 }
 

@@ -13,6 +13,8 @@ typedef struct weft_layout_scalar_t {
 
 typedef struct weft_layout_t {
   int64_t* address;                 // of each buffer
+  int64_t* place;                   // bytes of each buffer: from one place of its ring to the next
+  int32_t* depth;                   // places of each buffer, which the steps take in turn
   int64_t (*stride)[WEFT_MAX_RANK]; // of each buffer, bytes
   int64_t scalars;                  // address of the scalars, 8 bytes each
   int32_t scalar_count;
@@ -20,8 +22,8 @@ typedef struct weft_layout_t {
   int64_t bytes; // all of it
 } weft_layout_t;
 
-// The layout lives in `arena`.
-weft_status_t weft_layout_create(const weft_kernel_t* kernel, const weft_split_t* split, weft_arena_t* arena,
+// The layout of a kernel's chosen alternative. Lives in `arena`.
+weft_status_t weft_layout_create(const weft_fabric_t* fabric, const weft_kernel_t* kernel, weft_arena_t* arena,
                                  weft_layout_t* out_layout);
 // `value` as an immediate of an instruction of this type: true and its word, or false and the address of its scalar.
 bool weft_layout_immediate(const weft_layout_t* layout, weft_dtype_e dtype, double value, int32_t* out_word,

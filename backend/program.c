@@ -64,7 +64,16 @@ static weft_status_t set_immediate(const state_t* s, double value, int32_t sourc
   return weft_nest_narrow(address, "the address", &i->base[1 + source]);
 }
 
-// Padding that no piece covers: set once, as nothing writes there.
+// The ring that an operand's buffer is, if it is one.
+static void set_ring(const state_t* s, int32_t buffer, int32_t operand, weft_instruction_t* i) {
+  const weft_layout_t* layout = s->plan->layout;
+  i->ring[operand] = (weft_isa_ring_t){0, 1};
+  if (buffer < 0 || layout->depth[buffer] == 1) return;
+  i->ring[operand] = (weft_isa_ring_t){(int32_t)layout->place[buffer], layout->depth[buffer]};
+  i->flags |= WEFT_ISA_FLAG_RING;
+}
+
+// Padding that no piece covers: set once, in every place of the buffer's ring, as nothing writes there.
 static weft_status_t write_fills(const state_t* s) {
   const weft_tile_plan_t* plan = s->plan;
   for (int32_t b = 0; b < plan->kernel->buffer_count; ++b) {
@@ -77,6 +86,7 @@ static weft_status_t write_fills(const state_t* s) {
         .opcode = WEFT_OPCODE_TENSOR, .op = WEFT_OP_MOV, .dtype = buffer->dtype, .destination_dtype = buffer->dtype};
     weft_nest_t nest;
     weft_nest_initialize(2, &nest);
+    weft_nest_push(&nest, plan->layout->depth[b], (int64_t[WEFT_NEST_OPERANDS]){plan->layout->place[b]});
     push_box(s, b, &nest);
     WEFT_RETURN_IF_ERROR(weft_nest_narrow(plan->layout->address[b], "the address", &i.base[0]));
     WEFT_RETURN_IF_ERROR(set_immediate(s, buffer->fill, 0, &i));
@@ -86,21 +96,34 @@ static weft_status_t write_fills(const state_t* s) {
   return weft_ok();
 }
 
+// From another kernel or to one; what comes back to its own does so within a step.
+static bool carries_data(const state_t* s, const weft_end_t* end) {
+  return stream_of(s, end)->kind == WEFT_STREAM_DATA && !weft_stream_is_feedback(stream_of(s, end));
+}
+
+static weft_status_t write_receive(const state_t* s, const weft_end_t* end) {
+  const weft_tile_plan_t* plan = s->plan;
+  const weft_stream_t* stream = stream_of(s, end);
+  const weft_buffer_t* buffer = &plan->kernel->buffer[stream->sink_buffer];
+  weft_placement_t placement = placement_of(s, stream->sink_buffer);
+  weft_instruction_t i = {.opcode = WEFT_OPCODE_RECV, .dtype = stream->dtype, .colour = end->colour};
+  set_ring(s, stream->sink_buffer, 0, &i);
+  weft_status_t status =
+      weft_transfer_recv(&stream->walk, &plan->fabric->tensor[stream->tensor].shape,
+                         &buffer->piece[stream->sink_piece].view, &plan->box[stream->sink_buffer], &placement, &i);
+  if (!status) status = weft_writer_append(s->writer, &i);
+  return weft_status_annotate(status, "receiving '%s'", plan->fabric->tensor[stream->tensor].name);
+}
+
+// Posts a receive for each place that a step's operands can arrive in; each is posted again when its place is read.
 static weft_status_t write_receives(const state_t* s) {
   const weft_tile_plan_t* plan = s->plan;
-  for (size_t e = 0; e < plan->in.count; ++e) {
-    const weft_end_t* end = &plan->in.end[e];
-    const weft_stream_t* stream = stream_of(s, end);
-    if (stream->kind == WEFT_STREAM_CHAIN) continue;
-    const weft_buffer_t* buffer = &plan->kernel->buffer[stream->sink_buffer];
-    weft_placement_t placement = placement_of(s, stream->sink_buffer);
-    weft_instruction_t i = {.opcode = WEFT_OPCODE_RECV, .dtype = stream->dtype, .colour = end->colour};
-    weft_status_t status =
-        weft_transfer_recv(&stream->walk, &plan->fabric->tensor[stream->tensor].shape,
-                           &buffer->piece[stream->sink_piece].view, &plan->box[stream->sink_buffer], &placement, &i);
-    if (!status) status = weft_writer_append(s->writer, &i);
-    if (status) return weft_status_annotate(status, "receiving '%s'", plan->fabric->tensor[stream->tensor].name);
-  }
+  for (size_t e = 0; e < plan->in.count; ++e)
+    if (carries_data(s, &plan->in.end[e])) WEFT_RETURN_IF_ERROR(write_receive(s, &plan->in.end[e]));
+  for (size_t e = 0; e < plan->in.count; ++e)
+    for (int32_t p = 1;
+         carries_data(s, &plan->in.end[e]) && p < plan->layout->depth[stream_of(s, &plan->in.end[e])->sink_buffer]; ++p)
+      WEFT_RETURN_IF_ERROR(weft_writer_append_simple(s->writer, WEFT_OPCODE_AGAIN, plan->in.end[e].colour));
   return weft_ok();
 }
 
@@ -110,15 +133,45 @@ static bool mark_waited(const state_t* s, size_t bit) {
   return before;
 }
 
-// Waits for what arrives in a buffer. -1: in any.
+// Waits for what arrives in a buffer.
 static weft_status_t await_receives(const state_t* s, int32_t buffer) {
   for (size_t e = 0; e < s->plan->in.count; ++e) {
     const weft_end_t* end = &s->plan->in.end[e];
-    const weft_stream_t* stream = stream_of(s, end);
-    if (stream->kind == WEFT_STREAM_CHAIN || (buffer >= 0 && stream->sink_buffer != buffer)) continue;
+    if (!carries_data(s, end) || stream_of(s, end)->sink_buffer != buffer) continue;
     if (!mark_waited(s, e))
       WEFT_RETURN_IF_ERROR(weft_writer_append_simple(s->writer, WEFT_OPCODE_WAIT_RECV, end->colour));
   }
+  return weft_ok();
+}
+
+// The buffer was read for the last time in this step: what arrived there may be overwritten by a later step's.
+static weft_status_t release_buffer(const state_t* s, int32_t buffer) {
+  WEFT_RETURN_IF_ERROR(await_receives(s, buffer));
+  for (size_t e = 0; e < s->plan->in.count; ++e) {
+    const weft_end_t* end = &s->plan->in.end[e];
+    if (carries_data(s, end) && stream_of(s, end)->sink_buffer == buffer)
+      WEFT_RETURN_IF_ERROR(weft_writer_append_simple(s->writer, WEFT_OPCODE_AGAIN, end->colour));
+  }
+  return weft_ok();
+}
+
+// The last operation of this tile that touches a buffer, or -1.
+static int32_t last_use(const state_t* s, int32_t buffer) {
+  const weft_tile_plan_t* plan = s->plan;
+  for (int32_t o = plan->kernel->operation_count - 1; o >= 0; --o) {
+    const weft_operation_t* operation = &plan->kernel->operation[o];
+    if (!weft_split_runs(plan->kernel, plan->split, o, plan->logical)) continue;
+    if (operation->destination == buffer) return o;
+    for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
+      if (operation->source[i] == buffer) return o;
+  }
+  return -1;
+}
+
+static weft_status_t release_after(const state_t* s, int32_t operation) {
+  for (int32_t b = 0; b < s->plan->kernel->buffer_count; ++b)
+    if (s->plan->kernel->buffer[b].kind == WEFT_BUFFER_OPERAND && last_use(s, b) == operation)
+      WEFT_RETURN_IF_ERROR(release_buffer(s, b));
   return weft_ok();
 }
 
@@ -131,8 +184,16 @@ static bool is_chain_head(const state_t* s) {
 // The buffer that an end of this tile sends asynchronously, or -1.
 static int32_t sent_buffer(const state_t* s, const weft_end_t* end) {
   const weft_stream_t* stream = stream_of(s, end);
-  if (stream->kind == WEFT_STREAM_DATA) return s->plan->fabric->tensor[stream->tensor].buffer;
+  if (stream->kind == WEFT_STREAM_DATA)
+    return carries_data(s, end) ? s->plan->fabric->tensor[stream->tensor].buffer : -1;
   return is_chain_head(s) ? s->plan->kernel->operation[s->plan->kernel->reduce_operation].destination : -1;
+}
+
+// Before a send from a ring, the one of the step before has to be through; then none is left in the place of the next
+// step. A buffer that is no ring is waited for when it is to be overwritten.
+static weft_status_t await_send(const state_t* s, int32_t buffer, int32_t colour) {
+  if (s->plan->layout->depth[buffer] == 1) return weft_ok();
+  return weft_writer_append_simple(s->writer, WEFT_OPCODE_WAIT_SEND, colour);
 }
 
 // Waits until a buffer has left memory, -1: all of them.
@@ -162,6 +223,16 @@ static int64_t locate(const state_t* s, int32_t b, int64_t strides[WEFT_MAX_DIMS
   return address;
 }
 
+// The loop over the sequential dimension is around all of its operations.
+static weft_status_t set_advance(int32_t operands, int32_t dim, int64_t (*strides)[WEFT_MAX_DIMS],
+                                 weft_instruction_t* i) {
+  for (int32_t o = 0; o < operands; ++o) {
+    WEFT_RETURN_IF_ERROR(weft_nest_narrow(strides[o][dim], "the stride", &i->advance[o]));
+    if (i->advance[o]) i->flags |= WEFT_ISA_FLAG_ADVANCE;
+  }
+  return weft_ok();
+}
+
 static weft_status_t make_tensor(const state_t* s, const weft_operation_t* operation, weft_instruction_t* i,
                                  bool* out_empty) {
   const weft_kernel_t* kernel = s->plan->kernel;
@@ -170,15 +241,21 @@ static weft_status_t make_tensor(const state_t* s, const weft_operation_t* opera
   for (int32_t o = 0; o < operands; ++o) {
     int32_t buffer = o ? operation->source[o - 1] : operation->destination;
     if (o > 0 && buffer < 0) {
+      set_ring(s, -1, o, i);
       WEFT_RETURN_IF_ERROR(set_immediate(s, operation->immediate[o - 1], o - 1, i));
       continue;
     }
     WEFT_RETURN_IF_ERROR(weft_nest_narrow(locate(s, buffer, strides[o]), "the address", &i->base[o]));
+    set_ring(s, buffer, o, i);
   }
   weft_nest_t nest;
   weft_nest_initialize(operands, &nest);
   for (int32_t d = 0; d < kernel->dim_count; ++d) {
     if (!(operation->loops >> d & 1)) continue;
+    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) {
+      WEFT_RETURN_IF_ERROR(set_advance(operands, d, strides, i));
+      continue;
+    }
     int64_t along[WEFT_NEST_OPERANDS];
     for (int32_t o = 0; o < operands; ++o) along[o] = strides[o][d];
     weft_nest_push(&nest, s->plan->iteration.hi[d] - s->plan->iteration.lo[d], along);
@@ -198,7 +275,7 @@ static weft_status_t write_operation(const state_t* s, int32_t index) {
   if (empty) return weft_ok();
   for (int32_t o = 0; o < weft_op_source_count(operation->op); ++o)
     if (operation->source[o] >= 0) WEFT_RETURN_IF_ERROR(await_receives(s, operation->source[o]));
-  WEFT_RETURN_IF_ERROR(await_sends(s, operation->destination));
+  if (s->plan->layout->depth[operation->destination] == 1) WEFT_RETURN_IF_ERROR(await_sends(s, operation->destination));
   return weft_writer_append(s->writer, &i);
 }
 
@@ -230,43 +307,113 @@ static weft_status_t write_chain(const state_t* s) {
   if (nest.empty) return weft_ok();
   WEFT_RETURN_IF_ERROR(weft_nest_narrow(plan->layout->address[buffer], "the address", &i.base[0]));
   WEFT_RETURN_IF_ERROR(weft_nest_store(&nest, &i));
+  set_ring(s, buffer, 0, &i);
+  if (head) WEFT_RETURN_IF_ERROR(await_send(s, buffer, i.colour));
   return weft_writer_append(s->writer, &i);
 }
 
-static weft_status_t write_sends(const state_t* s) {
+static weft_status_t write_send(const state_t* s, const weft_end_t* end) {
   const weft_tile_plan_t* plan = s->plan;
-  for (size_t e = 0; e < plan->out.count; ++e) {
-    const weft_end_t* end = &plan->out.end[e];
-    const weft_stream_t* stream = stream_of(s, end);
-    if (stream->kind == WEFT_STREAM_CHAIN) continue;
-    const weft_tensor_t* tensor = &plan->fabric->tensor[stream->tensor];
-    weft_box_t owned = weft_split_owned_box(plan->fabric, stream->tensor, plan->logical);
-    weft_placement_t placement = placement_of(s, tensor->buffer);
-    weft_instruction_t i = {.opcode = WEFT_OPCODE_SEND, .dtype = stream->dtype, .colour = end->colour};
-    int64_t points = 0;
-    weft_status_t status = weft_transfer_send(&stream->walk, &owned, &placement, &i, &points);
-    if (!status && points != stream->source[end->index].elements)
-      status = weft_error(INVALID_INPUT, "it holds %" PRId64 " elements of the stream, not %" PRId64, points,
-                          stream->source[end->index].elements);
-    if (!status) status = weft_writer_append(s->writer, &i);
-    if (status) return weft_status_annotate(status, "sending '%s'", tensor->name);
+  const weft_stream_t* stream = stream_of(s, end);
+  const weft_tensor_t* tensor = &plan->fabric->tensor[stream->tensor];
+  weft_box_t owned = weft_split_owned_box(plan->fabric, stream->tensor, plan->logical);
+  weft_placement_t placement = placement_of(s, tensor->buffer);
+  weft_instruction_t i = {.opcode = WEFT_OPCODE_SEND, .dtype = stream->dtype, .colour = end->colour};
+  int64_t points = 0;
+  weft_status_t status = weft_transfer_send(&stream->walk, &owned, &placement, &i, &points);
+  if (!status && points != stream->source[end->index].elements)
+    status = weft_error(INVALID_INPUT, "it holds %" PRId64 " elements of the stream, not %" PRId64, points,
+                        stream->source[end->index].elements);
+  set_ring(s, tensor->buffer, 0, &i);
+  if (!status && carries_data(s, end)) status = await_send(s, tensor->buffer, i.colour);
+  if (!status) status = weft_writer_append(s->writer, &i);
+  return weft_status_annotate(status, "sending '%s'", tensor->name);
+}
+
+static weft_status_t write_sends(const state_t* s) {
+  for (size_t e = 0; e < s->plan->out.count; ++e)
+    if (carries_data(s, &s->plan->out.end[e])) WEFT_RETURN_IF_ERROR(write_send(s, &s->plan->out.end[e]));
+  return weft_ok();
+}
+
+// Loops
+
+static bool in_loop(const state_t* s, int32_t operation) {
+  const weft_kernel_t* kernel = s->plan->kernel;
+  return operation >= 0 && operation < kernel->operation_count &&
+         (kernel->operation[operation].loops & weft_split_sequential(kernel));
+}
+
+// What the trips read has arrived and what they overwrite has left before the first of them.
+static weft_status_t begin_loop(const state_t* s, int32_t first) {
+  const weft_kernel_t* kernel = s->plan->kernel;
+  for (int32_t o = first; in_loop(s, o); ++o) {
+    const weft_operation_t* operation = &kernel->operation[o];
+    for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
+      if (operation->source[i] >= 0) WEFT_RETURN_IF_ERROR(await_receives(s, operation->source[i]));
+    if (s->plan->layout->depth[operation->destination] == 1)
+      WEFT_RETURN_IF_ERROR(await_sends(s, operation->destination));
+  }
+  weft_instruction_t loop = {.opcode = WEFT_OPCODE_LOOP};
+  for (int32_t d = 0; d < kernel->dim_count; ++d)
+    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL)
+      WEFT_RETURN_IF_ERROR(weft_nest_narrow(kernel->dim[d].extent, "the number of trips", &loop.trips));
+  return weft_writer_append(s->writer, &loop);
+}
+
+static weft_status_t end_loop(const state_t* s, int32_t last) {
+  WEFT_RETURN_IF_ERROR(weft_writer_append_simple(s->writer, WEFT_OPCODE_END_LOOP, 0));
+  for (int32_t o = last; in_loop(s, o); --o) WEFT_RETURN_IF_ERROR(release_after(s, o));
+  return weft_ok();
+}
+
+// Whether the operation is the last of a trip that writes the buffer.
+static bool completes(const state_t* s, int32_t operation, int32_t buffer) {
+  const weft_kernel_t* kernel = s->plan->kernel;
+  if (kernel->operation[operation].destination != buffer) return false;
+  for (int32_t o = operation + 1; in_loop(s, o); ++o)
+    if (kernel->operation[o].destination == buffer) return false;
+  return true;
+}
+
+// Sends the result that the operation completes back to the tiles of the kernel. The receive is posted first, as what
+// it overwrites was read by then; so all of them get posted, whatever the order of the tiles.
+static weft_status_t feed_back(const state_t* s, int32_t operation) {
+  enum { RECEIVE, SEND, AWAIT_RECEIVE, AWAIT_SEND, PHASES };
+  for (int32_t phase = 0; phase < PHASES; ++phase) {
+    const weft_end_list_t* ends = phase == RECEIVE || phase == AWAIT_RECEIVE ? &s->plan->in : &s->plan->out;
+    for (size_t e = 0; e < ends->count; ++e) {
+      const weft_end_t* end = &ends->end[e];
+      const weft_stream_t* stream = stream_of(s, end);
+      if (!weft_stream_is_feedback(stream) || !completes(s, operation, s->plan->fabric->tensor[stream->tensor].buffer))
+        continue;
+      weft_status_t status = phase == RECEIVE ? write_receive(s, end)
+                             : phase == SEND  ? write_send(s, end)
+                             : phase == AWAIT_RECEIVE
+                                 ? weft_writer_append_simple(s->writer, WEFT_OPCODE_WAIT_RECV, end->colour)
+                                 : weft_writer_append_simple(s->writer, WEFT_OPCODE_WAIT_SEND, end->colour);
+      WEFT_RETURN_IF_ERROR(status);
+    }
   }
   return weft_ok();
 }
 
 static weft_status_t write_step(const state_t* s) {
   const weft_tile_plan_t* plan = s->plan;
-  WEFT_RETURN_IF_ERROR(write_receives(s));
   for (int32_t o = 0; o < plan->kernel->operation_count; ++o) {
+    if (in_loop(s, o) && !in_loop(s, o - 1)) WEFT_RETURN_IF_ERROR(begin_loop(s, o));
     if (weft_split_runs(plan->kernel, plan->split, o, plan->logical)) {
       weft_status_t status = write_operation(s, o);
       if (status)
         return weft_status_annotate(status, "operation %" PRId32 " (%s)", o,
                                     weft_op_mnemonic(plan->kernel->operation[o].op));
+      if (!in_loop(s, o)) WEFT_RETURN_IF_ERROR(release_after(s, o));
     }
+    if (in_loop(s, o)) WEFT_RETURN_IF_ERROR(feed_back(s, o));
+    if (in_loop(s, o) && !in_loop(s, o + 1)) WEFT_RETURN_IF_ERROR(end_loop(s, o));
     if (o == plan->kernel->reduce_operation) WEFT_RETURN_IF_ERROR(write_chain(s));
   }
-  WEFT_RETURN_IF_ERROR(await_receives(s, -1)); // before the next step posts them again
+  WEFT_RETURN_IF_ERROR(release_after(s, -1)); // what nobody reads
   return write_sends(s);
 }
 
@@ -275,6 +422,7 @@ weft_status_t weft_program_tile(const weft_tile_plan_t* plan, weft_writer_t* wri
   size_t words = (plan->in.count + plan->out.count) / 64 + 1;
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(writer->allocator, words, sizeof(uint64_t), (void**)&state.waited));
   weft_status_t status = write_fills(&state);
+  if (!status) status = write_receives(&state);
   if (!status) status = weft_writer_append_simple(writer, WEFT_OPCODE_STEPS, 0);
   if (!status) status = write_step(&state);
   if (!status) status = weft_writer_append_simple(writer, WEFT_OPCODE_END_STEPS, 0);

@@ -37,6 +37,12 @@ bool weft_dtype_is_float(weft_dtype_e dtype) {
 bool weft_dtype_is_signed(weft_dtype_e dtype) {
   return dtype_table[dtype].class != CLASS_U;
 }
+static bool is_integer(weft_dtype_e dtype) {
+  return dtype_table[dtype].class != CLASS_F && dtype != WEFT_DTYPE_BOOL;
+}
+bool weft_dtype_same_bits(weft_dtype_e a, weft_dtype_e b) {
+  return a == b || (is_integer(a) && is_integer(b) && dtype_table[a].bits == dtype_table[b].bits);
+}
 
 static uint32_t bits_of_f32(float value) {
   uint32_t bits;

@@ -35,6 +35,8 @@ bool weft_dtype_parse(const char* text, weft_dtype_e* out_dtype);
 size_t weft_dtype_size(weft_dtype_e dtype); // bytes
 bool weft_dtype_is_float(weft_dtype_e dtype);
 bool weft_dtype_is_signed(weft_dtype_e dtype); // floats and signed integers
+// The same type, or integers of the same width: signedness is a matter of operations, not of the bits that travel.
+bool weft_dtype_same_bits(weft_dtype_e a, weft_dtype_e b);
 
 // One element <-> double. Exact for all types but i64/u64 beyond 2^53. Floats round to nearest even; f8E4M3FN saturates
 // to 448 (OCP FP8 1.0, section 5.2.1), the others overflow to infinity. Integers truncate toward zero and saturate; NaN is 0.

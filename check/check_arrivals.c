@@ -58,6 +58,8 @@ static weft_status_t check_kernel(weft_check_arrivals_t* a, int32_t index) {
 
 static weft_status_t check_output(weft_check_arrivals_t* a, int32_t index) {
   const weft_output_t* output = &a->check->fabric->output[index];
+  for (int32_t d = 0; d < output->shape.rank; ++d)
+    if (output->shape.extent[d] == 0) return weft_ok(); // nothing to arrive
   weft_check_operand_t operand = {.kernel = WEFT_HOST_KERNEL,
                                   .buffer = index,
                                   .kernel_name = "output",

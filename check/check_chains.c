@@ -106,9 +106,10 @@ weft_status_t weft_check_stuck(weft_allocator_t allocator, int32_t node_count, s
 }
 
 // Who waits, within a step, for whose data: all tiles of a kernel for all tiles of the kernels that feed it, and a tile
-// for the one before it in its chain. That is enough: sends never hold up each other, every receive of a step is posted
-// at its beginning, and a step begins when the one before it has ended on this tile; so if no step waits for itself, a
-// later step waits for earlier ones only.
+// for the one before it in its chain. What a kernel sends back to itself comes from the trip of its loop before: every
+// tile posts its receive and its send before it waits for either, and all make equally many trips. That is enough:
+// sends never hold up each other, every receive of a step is posted before it needs another, and a step begins when
+// the one before it has ended on this tile; so if no step waits for itself, a later step waits for earlier ones only.
 weft_status_t weft_check_waits(const weft_check_t* c) {
   const weft_fabric_t* fabric = c->fabric;
   int32_t *first = NULL, tiles = 0;
@@ -121,7 +122,7 @@ weft_status_t weft_check_waits(const weft_check_t* c) {
     if (stream->kind == WEFT_STREAM_CHAIN) {
       edge = (weft_check_edge_t){first[edge.from] + stream->source->logical, first[edge.to] + stream->sink->logical};
       status = WEFT_ARRAY_PUSH(c->allocator, &chain, edge);
-    } else if (edge.from != WEFT_HOST_KERNEL && edge.to != WEFT_HOST_KERNEL) {
+    } else if (edge.from != WEFT_HOST_KERNEL && edge.to != WEFT_HOST_KERNEL && !weft_stream_is_feedback(stream)) {
       status = WEFT_ARRAY_PUSH(c->allocator, &data, edge);
     }
   }

@@ -49,8 +49,21 @@ static void check_tiles(const weft_check_t* c, int32_t index, int32_t* user) {
   }
 }
 
+// Copies of a buffer that the steps take in turn: of what comes from the host or another kernel, and of results.
+static int64_t copies(const weft_check_t* c, int32_t index, int32_t b) {
+  const weft_kernel_t* kernel = &c->fabric->kernel[index];
+  const weft_buffer_t* buffer = &kernel->buffer[b];
+  bool arrives = buffer->kind == WEFT_BUFFER_RESULT;
+  for (int32_t p = 0; p < buffer->piece_count; ++p) {
+    const weft_tensor_t* tensor = &c->fabric->tensor[buffer->piece[p].tensor];
+    arrives |= tensor->kind == WEFT_TENSOR_INPUT || (tensor->kind == WEFT_TENSOR_RESULT && tensor->kernel != index);
+  }
+  return arrives ? 1 + weft_check_chosen(kernel)->doubled + buffer->spare : 1;
+}
+
 // Operands and results are in memory at the same time: the next step's operands arrive while results are sent.
-static void check_memory(const weft_check_t* c, const weft_kernel_t* kernel) {
+static void check_memory(const weft_check_t* c, int32_t index) {
+  const weft_kernel_t* kernel = &c->fabric->kernel[index];
   int64_t available = c->machine->tile_memory, estimate = weft_check_chosen(kernel)->bytes, most = 0;
   int32_t fullest = 0, count = weft_check_tile_count(kernel);
   if (estimate > available)
@@ -61,7 +74,7 @@ static void check_memory(const weft_check_t* c, const weft_kernel_t* kernel) {
     for (int32_t b = 0; b < kernel->buffer_count; ++b) {
       if (kernel->buffer[b].kind == WEFT_BUFFER_TEMPORARY || !weft_check_uses_buffer(kernel, b, i)) continue;
       weft_box_t box = weft_check_buffer_box(kernel, b, i);
-      bytes += weft_check_box_elements(&box) * (int64_t)weft_dtype_size(kernel->buffer[b].dtype);
+      bytes += weft_check_box_elements(&box) * (int64_t)weft_dtype_size(kernel->buffer[b].dtype) * copies(c, index, b);
     }
     if (bytes > most) fullest = i;
     most = weft_max_i64(most, bytes);
@@ -81,7 +94,7 @@ weft_status_t weft_check_placed(const weft_check_t* c) {
       weft_allocator_calloc(c->allocator, (size_t)weft_machine_tiles(c->machine), sizeof(*user), (void**)&user));
   for (int32_t k = 0; k < c->fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &c->fabric->kernel[k];
-    check_memory(c, kernel);
+    check_memory(c, k);
     if (!region_inside(c, kernel)) continue;
     check_disjoint(c, k);
     check_tiles(c, k, user);

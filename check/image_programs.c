@@ -106,6 +106,7 @@ static void count_instruction(const site_t* site) {
     break;
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN: // of a receive that is counted already
     find_flow(site, i->colour, i->opcode == WEFT_OPCODE_WAIT_SEND);
     break;
   default:

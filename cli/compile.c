@@ -115,9 +115,19 @@ static weft_status_t make_kernels(compile_t* c) {
   const char** outputs = NULL;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)c->model.input_count + 1, &inputs));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)c->model.output_count + 1, &outputs));
-  for (int32_t i = 0; i < c->model.input_count; ++i) inputs[i] = c->model.input[i].name;
-  for (int32_t i = 0; i < c->model.output_count; ++i) outputs[i] = c->model.output[i].name;
-  weft_passes_names_t names = {.input = inputs, .output = outputs};
+  weft_dtype_e* dtypes = NULL;
+  WEFT_RETURN_IF_ERROR(
+      WEFT_ARENA_NEW(arena, (size_t)c->model.input_count + (size_t)c->model.output_count + 1, &dtypes));
+  for (int32_t i = 0; i < c->model.input_count; ++i) {
+    inputs[i] = c->model.input[i].name;
+    dtypes[i] = c->model.input[i].dtype;
+  }
+  for (int32_t i = 0; i < c->model.output_count; ++i) {
+    outputs[i] = c->model.output[i].name;
+    dtypes[c->model.input_count + i] = c->model.output[i].dtype;
+  }
+  weft_passes_names_t names = {
+      .input = inputs, .output = outputs, .input_dtype = dtypes, .output_dtype = dtypes + c->model.input_count};
   WEFT_RETURN_IF_ERROR(weft_passes_lower_to_fabric(c->context, c->model.module, &names, &c->fabric));
   WEFT_RETURN_IF_ERROR(model_name(c));
   c->fabric.model_digest = c->model.digest;

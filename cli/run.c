@@ -1,4 +1,5 @@
 // weft run: an image on the mesh simulator.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -14,7 +15,8 @@ const weft_command_t weft_command_run = {
     .summary = "runs an image on the mesh simulator",
     .details = "SOURCE is FILE.npy, FILE.pb, random:SEED or a literal such as 2x2xf32=1 2 3 4. A file may hold several "
                "inputs,\n"
-               "one after the other along the first dimension: they pass through the wafer as a stream.",
+               "one after the other along the first dimension: they pass through the wafer as a stream.\n"
+               "NAME is a tensor's name, or #0, #1, .. for the first, second, .. one.",
     .positional_min = 1,
     .positional_max = 1,
     .options = (const weft_option_t[]){
@@ -48,13 +50,19 @@ static weft_tensor_spec_t spec_of(const weft_image_t* image, size_t io) {
   return spec;
 }
 
-// The io of this name, or an error that lists what there is.
+// The io of this name, or of this number among its kind ("#0" is the first), or an error that lists what there is.
 static weft_status_t find_io(const run_t* run, bool output, const char* name, size_t* out_io) {
   weft_text_t names;
   weft_text_initialize(run->cli->allocator, &names);
   weft_status_t status = weft_ok();
+  long number = name[0] == '#' ? strtol(name + 1, NULL, 10) : -1;
   for (size_t i = 0; i < run->image.io_count && !status; ++i) {
     if ((run->image.io[i].is_output != 0) != output) continue;
+    if (number-- == 0) {
+      *out_io = i;
+      weft_text_deinitialize(&names);
+      return weft_ok();
+    }
     weft_tensor_spec_t spec = spec_of(&run->image, i);
     if (!strcmp(spec.name, name)) {
       *out_io = i;

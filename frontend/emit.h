@@ -75,3 +75,26 @@ weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t
                              value_t** out);
 // Keeps, drops or inserts extents of 1 only.
 weft_status_t weft_onnx_unsqueeze(node_t* node, value_t* value, int32_t axis, value_t** out);
+
+// --- Loops: the trips of a recurrence, one after the other.
+enum { WEFT_ONNX_MAX_STATES = 2 };
+typedef struct weft_onnx_loop_t weft_onnx_loop_t;
+// One trip: next[i] from state[i], of the same type. What is computed outside and used here has to be hoisted.
+typedef weft_status_t (*weft_onnx_step_fn)(node_t* node, const weft_onnx_loop_t* loop, value_t* const* state,
+                                           value_t** next, value_t** out_row);
+struct weft_onnx_loop_t {
+  int64_t trips;  // one trip makes no loop: its operations stand where the loop would
+  bool backwards; // the last row first
+  bool collects;  // the rows that the trips give, of the type of state 0
+  int32_t state_count;
+  value_t* state[WEFT_ONNX_MAX_STATES]; // before the first trip
+  weft_onnx_step_fn step;
+  void* self;
+  MlirValue row; // while a trip is made: the index of its row; null when there is but one
+};
+// out_state[i]: after the last trip; out_rows, if it collects: [trips, ...].
+weft_status_t weft_onnx_loop(node_t* node, weft_onnx_loop_t* loop, value_t** out_state, value_t** out_rows);
+// This trip's row of a value [trips, ...], which is hoisted.
+weft_status_t weft_onnx_loop_row(node_t* node, const weft_onnx_loop_t* loop, value_t* value, value_t** out);
+// Makes a known value a constant before the loop.
+weft_status_t weft_onnx_hoist(node_t* node, value_t* value);

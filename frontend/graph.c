@@ -25,6 +25,27 @@ weft_onnx_name_t* weft_onnx_graph_find(const weft_onnx_graph_t* graph, const cha
   return bsearch(name, graph->names, graph->name_count, sizeof(weft_onnx_name_t), compare_name);
 }
 
+weft_onnx_name_t* weft_onnx_graph_resolve(const weft_onnx_graph_t* graph, const char* name) {
+  weft_onnx_name_t* entry = NULL;
+  for (; graph && !entry; graph = graph->outer) entry = weft_onnx_graph_find(graph, name);
+  return entry;
+}
+
+bool weft_onnx_is_default_domain(const char* domain) {
+  return weft_onnx_text(domain)[0] == 0 || strcmp(domain, "ai.onnx") == 0;
+}
+
+int64_t weft_onnx_graph_opset(const weft_onnx_graph_t* graph, const char* domain) {
+  int64_t version = 0;
+  bool is_default = weft_onnx_is_default_domain(domain);
+  for (size_t i = 0; i < graph->opset_count; ++i) {
+    const Onnx__OperatorSetIdProto* opset = graph->opset[i];
+    if (is_default ? weft_onnx_is_default_domain(opset->domain) : strcmp(weft_onnx_text(opset->domain), domain) == 0)
+      version = opset->version;
+  }
+  return version;
+}
+
 static weft_status_t describe_producer(weft_arena_t* arena, const weft_onnx_graph_t* graph, int32_t producer,
                                        const char** out) {
   if (producer >= 0) return weft_arena_printf(arena, out, "node %s", graph->label[producer]);
@@ -58,22 +79,84 @@ static weft_status_t collect_names(weft_arena_t* arena, weft_onnx_graph_t* graph
   TRY(WEFT_ARENA_NEW(arena, count + 1, &graph->names));
   weft_onnx_name_t* at = graph->names;
   for (size_t i = 0; i < proto->n_input; ++i)
-    *at++ = (weft_onnx_name_t){weft_onnx_text(proto->input[i]->name), WEFT_ONNX_FROM_INPUT, NULL};
+    *at++ = (weft_onnx_name_t){weft_onnx_text(proto->input[i]->name), WEFT_ONNX_FROM_INPUT, NULL, false};
   for (size_t i = 0; i < proto->n_initializer; ++i)
-    *at++ = (weft_onnx_name_t){weft_onnx_text(proto->initializer[i]->name), WEFT_ONNX_FROM_INITIALIZER, NULL};
+    *at++ = (weft_onnx_name_t){weft_onnx_text(proto->initializer[i]->name), WEFT_ONNX_FROM_INITIALIZER, NULL, false};
   for (size_t i = 0; i < proto->n_node; ++i)
     for (size_t j = 0; j < proto->node[i]->n_output; ++j)
       if (weft_onnx_text(proto->node[i]->output[j])[0])
-        *at++ = (weft_onnx_name_t){proto->node[i]->output[j], (int32_t)i, NULL};
+        *at++ = (weft_onnx_name_t){proto->node[i]->output[j], (int32_t)i, NULL, false};
   graph->name_count = (size_t)(at - graph->names);
   qsort(graph->names, graph->name_count, sizeof(*graph->names), compare_names);
   return remove_duplicates(arena, graph);
 }
 
+// --- What a node needs
+
+static weft_status_t add_uses_of_body(weft_arena_t* arena, const Onnx__GraphProto* body, weft_onnx_uses_t* uses,
+                                      size_t room);
+
+// `inside`: the graph that the node is in, as far as its names do not come from around it; NULL: all count.
+static weft_status_t add_uses(weft_arena_t* arena, const Onnx__NodeProto* node, const weft_onnx_graph_t* inside,
+                              weft_onnx_uses_t* uses, size_t room) {
+  size_t first = uses->count, kept = first;
+  for (size_t i = 0; i < node->n_input && uses->count < room; ++i)
+    if (weft_onnx_text(node->input[i])[0]) uses->name[uses->count++] = node->input[i];
+  for (size_t i = 0; i < node->n_attribute; ++i) {
+    const Onnx__AttributeProto* attribute = node->attribute[i];
+    if (attribute->g) TRY(add_uses_of_body(arena, attribute->g, uses, room));
+    for (size_t j = 0; j < attribute->n_graphs; ++j) TRY(add_uses_of_body(arena, attribute->graphs[j], uses, room));
+  }
+  for (size_t i = first; i < uses->count && inside; ++i)
+    if (!weft_onnx_graph_find(inside, uses->name[i])) uses->name[kept++] = uses->name[i];
+  if (inside) uses->count = kept;
+  return weft_ok();
+}
+
+static weft_status_t add_uses_of_body(weft_arena_t* arena, const Onnx__GraphProto* body, weft_onnx_uses_t* uses,
+                                      size_t room) {
+  weft_onnx_graph_t inside = {.proto = body};
+  TRY(collect_names(arena, &inside));
+  for (size_t i = 0; i < body->n_node; ++i) TRY(add_uses(arena, body->node[i], &inside, uses, room));
+  for (size_t i = 0; i < body->n_output && uses->count < room; ++i)
+    if (!weft_onnx_graph_find(&inside, weft_onnx_text(body->output[i]->name)))
+      uses->name[uses->count++] = weft_onnx_text(body->output[i]->name);
+  return weft_ok();
+}
+
+// How many names a node and its bodies mention at most.
+static size_t count_mentions(const Onnx__NodeProto* node);
+static size_t count_mentions_of_body(const Onnx__GraphProto* body) {
+  size_t count = body->n_output;
+  for (size_t i = 0; i < body->n_node; ++i) count += count_mentions(body->node[i]);
+  return count;
+}
+static size_t count_mentions(const Onnx__NodeProto* node) {
+  size_t count = node->n_input;
+  for (size_t i = 0; i < node->n_attribute; ++i) {
+    if (node->attribute[i]->g) count += count_mentions_of_body(node->attribute[i]->g);
+    for (size_t j = 0; j < node->attribute[i]->n_graphs; ++j)
+      count += count_mentions_of_body(node->attribute[i]->graphs[j]);
+  }
+  return count;
+}
+
+static weft_status_t collect_uses(weft_arena_t* arena, weft_onnx_graph_t* graph) {
+  TRY(WEFT_ARENA_NEW(arena, graph->proto->n_node + 1, &graph->uses));
+  for (size_t i = 0; i < graph->proto->n_node; ++i) {
+    size_t room = count_mentions(graph->proto->node[i]);
+    TRY(WEFT_ARENA_NEW(arena, room + 1, &graph->uses[i].name));
+    TRY(add_uses(arena, graph->proto->node[i], NULL, &graph->uses[i], room));
+  }
+  return weft_ok();
+}
+
+// --- Order
+
 // Depth first from each node in the file's order; the stack is our own, so that a long chain is no problem.
 typedef struct visit_t {
   int32_t node;
-  size_t input; // the next to look at
+  size_t use; // the next to look at
 } visit_t;
 typedef enum mark_e { UNSEEN, OPEN, DONE } mark_e;
 
@@ -99,16 +182,16 @@ static weft_status_t visit_from(weft_arena_t* arena, weft_onnx_graph_t* graph, i
   marks[root] = OPEN;
   while (depth) {
     visit_t* top = &stack[depth - 1];
-    const Onnx__NodeProto* node = graph->proto->node[top->node];
-    if (top->input == node->n_input) {
+    const weft_onnx_uses_t* uses = &graph->uses[top->node];
+    if (top->use == uses->count) {
       marks[top->node] = DONE;
       graph->order[(*order_count)++] = top->node;
       --depth;
       continue;
     }
-    const char* name = weft_onnx_text(node->input[top->input++]);
-    if (!name[0]) continue;
+    const char* name = uses->name[top->use++];
     const weft_onnx_name_t* entry = weft_onnx_graph_find(graph, name);
+    if (!entry && weft_onnx_graph_resolve(graph, name)) continue; // made before this graph is looked at
     if (!entry)
       return weft_error(INVALID_INPUT,
                         "node %s: input '%s' is made by no node and is neither a graph input nor an initializer",
@@ -133,13 +216,20 @@ static weft_status_t sort_nodes(weft_arena_t* arena, weft_onnx_graph_t* graph) {
   return weft_ok();
 }
 
-weft_status_t weft_onnx_graph_build(weft_arena_t* arena, const Onnx__GraphProto* proto, weft_onnx_graph_t* out_graph) {
-  *out_graph = (weft_onnx_graph_t){.proto = proto};
-  if (proto->n_node >= INT32_MAX) return weft_error(INVALID_INPUT, "the graph has %zu nodes", proto->n_node);
-  TRY(WEFT_ARENA_NEW(arena, proto->n_node + 1, &out_graph->label));
+weft_status_t weft_onnx_graph_label(weft_arena_t* arena, weft_onnx_graph_t* graph) {
+  const Onnx__GraphProto* proto = graph->proto;
   for (size_t i = 0; i < proto->n_node; ++i)
-    TRY(weft_arena_printf(arena, &out_graph->label[i], "%s '%s'", weft_onnx_text(proto->node[i]->op_type),
-                          weft_onnx_node_name(proto->node[i])));
-  TRY(collect_names(arena, out_graph));
-  return sort_nodes(arena, out_graph);
+    TRY(weft_arena_printf(arena, &graph->label[i], "%s '%s%s'", weft_onnx_text(proto->node[i]->op_type),
+                          weft_onnx_text(graph->prefix), weft_onnx_node_name(proto->node[i])));
+  return weft_ok();
+}
+
+weft_status_t weft_onnx_graph_build(weft_arena_t* arena, weft_onnx_graph_t* graph) {
+  size_t count = graph->proto->n_node;
+  if (count >= INT32_MAX) return weft_error(INVALID_INPUT, "the graph has %zu nodes", count);
+  TRY(WEFT_ARENA_NEW(arena, count + 1, &graph->label));
+  TRY(weft_onnx_graph_label(arena, graph));
+  TRY(collect_names(arena, graph));
+  TRY(collect_uses(arena, graph));
+  return sort_nodes(arena, graph);
 }

@@ -73,6 +73,7 @@ static weft_status_t import_input(weft_onnx_builder_t* builder, weft_onnx_graph_
   value_t* value;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, 1, &value));
   *value = (value_t){.name = weft_onnx_text(info->name), .dtype = dtype, .shape = *shape};
+  value->bits = weft_onnx_bits(info->type->tensor_type->elem_type);
   MlirType type = weft_onnx_tensor_type(builder->context, dtype, shape);
   MlirValue argument = mlirBlockAddArgument(builder->block, type, weft_onnx_location(builder->context, value->name));
   if (weft_onnx_count(value)) value->mlir = argument;

@@ -2,23 +2,44 @@
 
 #include <string.h>
 
-weft_status_t weft_onnx_attribute_proto(const node_t* node, const char* name, const Onnx__AttributeProto** out) {
+#include "frontend/function.h"
+#include "frontend/graph.h"
+
+// In a function an attribute may be that of the call, under a name of its own: the call's, or the function's default.
+static weft_status_t referred_attribute(const node_t* node, const Onnx__AttributeProto* reference,
+                                        const Onnx__AttributeProto** out) {
   *out = NULL;
+  const node_t* caller = node->graph->caller;
+  NODE_REQUIRE(node, caller, INVALID_INPUT, "attribute '%s' refers to a function's attribute '%s', outside of any",
+               reference->name, reference->ref_attr_name);
+  const Onnx__AttributeProto* actual;
+  TRY(weft_onnx_attribute_proto(caller, reference->ref_attr_name, &actual));
+  if (!actual) TRY(weft_onnx_function_default(caller, reference->ref_attr_name, &actual));
+  if (!actual) return weft_ok();
+  Onnx__AttributeProto* renamed;
+  TRY(WEFT_ARENA_NEW(node->builder->arena, 1, &renamed));
+  *renamed = *actual;
+  renamed->name = reference->name;
+  *out = renamed;
+  return weft_ok();
+}
+
+weft_status_t weft_onnx_attribute_proto(const node_t* node, const char* name, const Onnx__AttributeProto** out) {
+  const Onnx__AttributeProto* found = NULL;
   for (size_t i = 0; i < node->proto->n_attribute; ++i) {
     const Onnx__AttributeProto* attribute = node->proto->attribute[i];
     if (!attribute->name || strcmp(attribute->name, name) != 0) continue;
-    NODE_REQUIRE(node, !*out, INVALID_INPUT, "attribute '%s' is given twice", name);
-    NODE_REQUIRE(node, !attribute->ref_attr_name || !attribute->ref_attr_name[0], UNSUPPORTED,
-                 "attribute '%s' refers to a function's attribute", name);
-    *out = attribute;
+    NODE_REQUIRE(node, !found, INVALID_INPUT, "attribute '%s' is given twice", name);
+    found = attribute;
   }
+  *out = found;
+  if (found && weft_onnx_text(found->ref_attr_name)[0]) return referred_attribute(node, found, out);
   return weft_ok();
 }
 
 bool weft_onnx_has_attribute(const node_t* node, const char* name) {
-  for (size_t i = 0; i < node->proto->n_attribute; ++i)
-    if (node->proto->attribute[i]->name && strcmp(node->proto->attribute[i]->name, name) == 0) return true;
-  return false;
+  const Onnx__AttributeProto* attribute = NULL;
+  return weft_status_consume(weft_onnx_attribute_proto(node, name, &attribute)) && attribute;
 }
 
 // Models older than IR version 2 leave `type` out; what is set decides then.

@@ -14,21 +14,25 @@ typedef struct weft_onnx_builder_t { // where values are made
   MlirContext context;
   MlirBlock block; // of main
   weft_arena_t* arena;
+  const Onnx__ModelProto* model;
   const char* folder;     // of the model's file, for external data
   int32_t resource_count; // resource blobs are numbered, so that names are unique in the module
+  int64_t emitted_nodes;  // loops are unrolled and functions inlined: the sum is limited
 } weft_onnx_builder_t;
 
 typedef struct weft_onnx_operator_t weft_onnx_operator_t;
+typedef struct weft_onnx_graph_t weft_onnx_graph_t;
 typedef struct weft_onnx_node_t {
   weft_onnx_builder_t* builder;
+  const weft_onnx_graph_t* graph; // that it is a node of
   const Onnx__NodeProto* proto;
-  int64_t opset;
+  int64_t opset;     // ONNX's own, whatever the node's domain
   const char* label; // "Conv 'conv1'", for messages
   MlirLocation location;
   int32_t input_count, output_count;
   value_t** input;                // NULL where an optional input is left out
   value_t** output;               // filled by the operator
-  const weft_onnx_operator_t* op; // its line of the operator table
+  const weft_onnx_operator_t* op; // its line of the operator table; NULL: it calls a function of the model
 } node_t;
 
 #define NODE_ERROR(node, code, format, ...) weft_error(code, "%s: " format, (node)->label __VA_OPT__(, ) __VA_ARGS__)

@@ -25,6 +25,10 @@ static weft_status_t batch_operand(node_t* node, value_t* value, const shape_t* 
 weft_status_t weft_onnx_matmul(node_t* node, value_t* a, value_t* b, value_t** out) {
   NODE_REQUIRE(node, a->dtype == b->dtype, INVALID_INPUT, "operands are %s and %s, expected one type",
                weft_dtype_name(a->dtype), weft_dtype_name(b->dtype));
+  return weft_onnx_matmul_in(node, a, b, weft_onnx_accumulator(a->dtype), out);
+}
+
+weft_status_t weft_onnx_matmul_in(node_t* node, value_t* a, value_t* b, weft_dtype_e dtype, value_t** out) {
   NODE_REQUIRE(node, a->shape.rank > 0 && b->shape.rank > 0, INVALID_INPUT, "an operand is a scalar");
   bool a_is_vector = a->shape.rank == 1, b_is_vector = b->shape.rank == 1;
   if (a_is_vector) TRY(weft_onnx_unsqueeze(node, a, 0, &a));
@@ -38,11 +42,8 @@ weft_status_t weft_onnx_matmul(node_t* node, value_t* a, value_t* b, value_t** o
                  b_batch = weft_onnx_shape_make(b->shape.rank - 2, b->shape.extent);
   TRY(weft_onnx_broadcast_shape(node, &a_batch, &b_batch, &batch));
   int32_t m = batch.rank, n = m + 1, k = m + 2;
-  weft_onnx_generic_t generic = {.rank = m + 3,
-                                 .reduction = 1u << k,
-                                 .operand_count = 2,
-                                 .dtype = weft_onnx_accumulator(a->dtype),
-                                 .body = weft_onnx_body_mul_add};
+  weft_onnx_generic_t generic = {
+      .rank = m + 3, .reduction = 1u << k, .operand_count = 2, .dtype = dtype, .body = weft_onnx_body_mul_add};
   memcpy(generic.extent, batch.extent, (size_t)m * sizeof(int64_t));
   generic.extent[m] = x[0];
   generic.extent[n] = y[1];

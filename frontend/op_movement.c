@@ -10,11 +10,14 @@ static weft_status_t emit_identity(node_t* node) {
 }
 
 static weft_status_t emit_dropout(node_t* node) {
-  double training;
+  double training, ratio;
   int64_t is_test;
   TRY(weft_onnx_known_number(node, 2, "training_mode", 0, &training));
   TRY(weft_onnx_attribute_int(node, "is_test", node->opset < 7 ? 0 : 1, &is_test));
-  NODE_REQUIRE(node, training == 0, UNSUPPORTED, "training mode is not supported");
+  if (training != 0) { // a ratio of 0 drops nothing
+    TRY(weft_onnx_known_number(node, 1, "ratio", 0.5, &ratio));
+    NODE_REQUIRE(node, ratio == 0, UNSUPPORTED, "training mode is not supported");
+  }
   node->output[0] = node->input[0];
   if (node->output_count < 2) return weft_ok();
   value_t* one;

@@ -71,10 +71,21 @@ static weft_status_t standardize(node_t* node, value_t* x, uint32_t axes, double
   return weft_onnx_binary(node, weft_onnx_body_mul, x, factor, out);
 }
 
-static weft_status_t scale_shift(node_t* node, value_t* x, value_t* scale, value_t* bias) {
+static weft_status_t scale_shift(node_t* node, value_t* x, value_t* scale, value_t* bias, weft_dtype_e dtype,
+                                 value_t** out) {
   if (scale) TRY(weft_onnx_binary(node, weft_onnx_body_mul, x, scale, &x));
   if (bias) TRY(weft_onnx_binary(node, weft_onnx_body_add, x, bias, &x));
-  return weft_onnx_cast(node, x, node->input[0]->dtype, &node->output[0]);
+  return weft_onnx_cast(node, x, dtype, out);
+}
+
+weft_status_t weft_onnx_layer_norm(node_t* node, value_t* x, uint32_t axes, double epsilon, bool center, value_t* scale,
+                                   value_t* bias, value_t** out, value_t** out_mean, value_t** out_factor) {
+  weft_dtype_e own = x->dtype, dtype = weft_onnx_accumulator(own);
+  TRY(weft_onnx_cast(node, x, dtype, &x));
+  if (scale) TRY(weft_onnx_cast(node, scale, dtype, &scale));
+  if (bias) TRY(weft_onnx_cast(node, bias, dtype, &bias));
+  TRY(standardize(node, x, axes, epsilon, center, &x, out_mean, out_factor));
+  return scale_shift(node, x, scale, bias, own, out);
 }
 
 // LayerNormalization and RMSNormalization.
@@ -86,14 +97,10 @@ static weft_status_t emit_layer_norm(node_t* node) {
   TRY(weft_onnx_axis(node, -1, x->shape.rank, &axis));
   TRY(weft_onnx_attribute_float(node, "epsilon", 1e-5, &epsilon));
   uint32_t axes = ((1u << x->shape.rank) - 1) & ~((1u << axis) - 1);
-  weft_dtype_e dtype = weft_onnx_accumulator(x->dtype);
-  TRY(weft_onnx_cast(node, x, dtype, &x));
-  TRY(weft_onnx_cast(node, scale, dtype, &scale));
-  if (bias) TRY(weft_onnx_cast(node, bias, dtype, &bias));
-  TRY(standardize(node, x, axes, epsilon, center, &x, &mean, &factor));
-  if (node->output_count > 1) node->output[1] = mean;
+  TRY(weft_onnx_layer_norm(node, x, axes, epsilon, center, scale, bias, &node->output[0], &mean, &factor));
+  if (node->output_count > 1) node->output[1] = center ? mean : factor; // Y, Mean, InvStdDev; RMS: Y, InvStdDev
   if (node->output_count > 2) node->output[2] = factor;
-  return scale_shift(node, x, scale, bias);
+  return weft_ok();
 }
 
 static weft_status_t emit_instance_norm(node_t* node) {
@@ -106,7 +113,7 @@ static weft_status_t emit_instance_norm(node_t* node) {
   TRY(per_channel(node, node->input[2], x, dtype, &bias));
   TRY(weft_onnx_cast(node, x, dtype, &x));
   TRY(standardize(node, x, ((1u << x->shape.rank) - 1) & ~3u, epsilon, true, &x, NULL, NULL));
-  return scale_shift(node, x, scale, bias);
+  return scale_shift(node, x, scale, bias, node->input[0]->dtype, &node->output[0]);
 }
 
 static weft_status_t emit_group_norm(node_t* node) {
@@ -128,7 +135,7 @@ static weft_status_t emit_group_norm(node_t* node) {
   TRY(weft_onnx_reshape(node, x, &split, &x));
   TRY(standardize(node, x, ((1u << split.rank) - 1) & ~3u, epsilon, true, &x, NULL, NULL));
   TRY(weft_onnx_reshape(node, x, &node->input[0]->shape, &x));
-  return scale_shift(node, x, scale, bias);
+  return scale_shift(node, x, scale, bias, node->input[0]->dtype, &node->output[0]);
 }
 
 static weft_status_t emit_mean_variance(node_t* node) {
@@ -217,6 +224,7 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("LpNormalization", 1, 1, 1, 1, emit_lp_norm, ""),
     OPERATOR("MeanVarianceNormalization", 9, 1, 1, 1, emit_mean_variance, ""),
     OPERATOR("RMSNormalization", 23, 2, 2, 1, emit_layer_norm, "", .kind = 1),
+    OPERATOR("SimplifiedLayerNormalization", 1, 2, 2, 2, emit_layer_norm, "as ONNX Runtime writes it", .kind = 1),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_normalization = {"Normalisation", operators};

@@ -142,11 +142,11 @@ BODY(shrink) {
   scalar_t above = s_compare(b, WEFT_ONNX_GT, x[0], lambda);
   return s_select(b, below, s_add(b, x[0], bias), s_select(b, above, s_sub(b, x[0], bias), zero));
 }
-BODY(gelu_exact) {
+scalar_t weft_onnx_body_gelu(body_t* b, const scalar_t* x) {
   scalar_t half = s_const(x[0], 0.5), one = s_const(x[0], 1);
   return s_mul(b, s_mul(b, half, x[0]), s_add(b, one, s_erf(b, s_mul(b, x[0], s_const(x[0], sqrt(0.5))))));
 }
-BODY(gelu_tanh) {
+scalar_t weft_onnx_body_gelu_tanh(body_t* b, const scalar_t* x) {
   scalar_t cube = s_mul(b, s_mul(b, x[0], x[0]), s_mul(b, x[0], s_const(x[0], 0.044715)));
   scalar_t inner = s_mul(b, s_add(b, x[0], cube), s_const(x[0], 0.7978845608028654)); // sqrt(2 / pi)
   return s_mul(b, s_mul(b, s_const(x[0], 0.5), x[0]), s_add(b, s_const(x[0], 1), s_tanh(b, inner)));
@@ -250,6 +250,18 @@ static weft_status_t binary(node_t* node) {
   return weft_onnx_pointwise(node, node->op->body, NULL, dtype, 2, (value_t*[]){a, b}, &node->output[0]);
 }
 
+// Before opset 7 the slopes are those of the channels.
+static weft_status_t emit_prelu(node_t* node) {
+  value_t *value = node->input[0], *slope = node->input[1];
+  bool per_channel = node->opset < 7 && slope->shape.rank == 1 && value->shape.rank > 2;
+  if (per_channel && slope->shape.extent[0] == value->shape.extent[1]) {
+    shape_t shape = {.rank = value->shape.rank - 1, .extent = {slope->shape.extent[0]}};
+    for (int32_t i = 1; i < shape.rank; ++i) shape.extent[i] = 1;
+    TRY(weft_onnx_reshape(node, slope, &shape, &slope));
+  }
+  return weft_onnx_binary(node, prelu, value, slope, &node->output[0]);
+}
+
 static weft_status_t to_bool(node_t* node) {
   double p[WEFT_ONNX_MAX_PARAMETERS];
   int64_t negative, positive;
@@ -300,8 +312,28 @@ static weft_status_t emit_shift(node_t* node) {
 static weft_status_t emit_gelu(node_t* node) {
   const char* approximate;
   TRY(weft_onnx_attribute_string(node, "approximate", "none", &approximate));
-  return weft_onnx_unary(node, strcmp(approximate, "tanh") == 0 ? gelu_tanh : gelu_exact, NULL, node->input[0],
+  return weft_onnx_unary(node, strcmp(approximate, "tanh") == 0 ? weft_onnx_body_gelu_tanh : weft_onnx_body_gelu, NULL, node->input[0],
                          &node->output[0]);
+}
+
+// Stores of f8E4M3FN saturate and those of f8E5M2 overflow to infinity; this makes a cast do the other.
+BODY(saturated) {
+  return s_clamp(b, x[0], -57344, 57344);
+}
+BODY(overflown) { // 464 still rounds to the largest number
+  scalar_t is_large = s_compare(b, WEFT_ONNX_GT, s_abs(b, x[0]), s_const(x[0], 464));
+  return s_select(b, is_large, s_const(x[0], (double)NAN), x[0]);
+}
+
+static weft_status_t cast_to_f8(node_t* node, weft_dtype_e dtype, value_t** out) {
+  value_t* value = node->input[0];
+  int64_t saturate;
+  TRY(weft_onnx_attribute_int(node, "saturate", 1, &saturate));
+  weft_onnx_body_fn body = dtype == WEFT_DTYPE_F8E5M2 ? (saturate ? saturated : NULL) : (saturate ? NULL : overflown);
+  if (weft_dtype_size(value->dtype) == 1) body = NULL; // another f8 or few integers
+  if (body && !weft_dtype_is_float(value->dtype)) TRY(weft_onnx_cast(node, value, WEFT_DTYPE_F32, &value));
+  if (body) TRY(weft_onnx_unary(node, body, NULL, value, &value));
+  return weft_onnx_cast(node, value, dtype, out);
 }
 
 static weft_status_t emit_clip(node_t* node) {
@@ -326,16 +358,49 @@ static weft_status_t emit_clip(node_t* node) {
   return weft_onnx_pointwise(node, clip, p, node->input[0]->dtype, count, operands, &node->output[0]);
 }
 
+// p: the lowest and highest value of a narrow integer. Truncates, then wraps.
+BODY(narrow) {
+  scalar_t number = s_cast(b, x[0], WEFT_DTYPE_I32), low = s_const(number, b->p[0]);
+  scalar_t mask = s_const(number, b->p[1] - b->p[0]);
+  return s_add(b, weft_onnx_scalar_binary(b, WEFT_ONNX_AND, s_sub(b, number, low), mask), low);
+}
+
 static weft_status_t emit_cast(node_t* node) {
   weft_dtype_e dtype;
+  int32_t bits = 0;
+  double p[2];
   if (node->op->kind) { // CastLike
     dtype = node->input[1]->dtype;
+    bits = node->input[1]->bits;
   } else {
     int64_t to;
     TRY(weft_onnx_attribute_int(node, "to", 0, &to));
     NODE_REQUIRE(node, weft_onnx_dtype(to, &dtype), UNSUPPORTED, "it casts to %s", weft_onnx_dtype_text(to));
+    bits = weft_onnx_bits(to);
   }
-  return weft_onnx_cast(node, node->input[0], dtype, &node->output[0]);
+  bool is_f8 = dtype == WEFT_DTYPE_F8E4M3FN || dtype == WEFT_DTYPE_F8E5M2;
+  if (!bits && is_f8) return cast_to_f8(node, dtype, &node->output[0]);
+  if (!bits) return weft_onnx_cast(node, node->input[0], dtype, &node->output[0]);
+  weft_onnx_range(dtype, bits, &p[0], &p[1]);
+  TRY(weft_onnx_pointwise(node, narrow, p, dtype, 1, node->input, &node->output[0]));
+  node->output[0]->bits = bits;
+  return weft_ok();
+}
+
+BODY(same_bits) { // p: the result's type
+  return weft_onnx_scalar_bitcast(b, x[0], (weft_dtype_e)b->p[0]);
+}
+
+static weft_status_t emit_bit_cast(node_t* node) {
+  weft_dtype_e dtype, from = node->input[0]->dtype;
+  int64_t to;
+  TRY(weft_onnx_attribute_int(node, "to", 0, &to));
+  NODE_REQUIRE(node, weft_onnx_dtype(to, &dtype) && !weft_onnx_bits(to) && !node->input[0]->bits, UNSUPPORTED,
+               "it casts to %s", weft_onnx_dtype_text(to));
+  NODE_REQUIRE(node, weft_dtype_size(dtype) == weft_dtype_size(from), INVALID_INPUT,
+               "it casts %s to %s, expected types of one size", weft_dtype_name(from), weft_dtype_name(dtype));
+  double p[] = {(double)dtype};
+  return weft_onnx_pointwise(node, same_bits, p, dtype, 1, node->input, &node->output[0]);
 }
 
 static const weft_onnx_operator_t operators[] = {
@@ -348,12 +413,13 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("Asinh", 9, 1, 1, 1, float_unary, "", .body = area_sine),
     OPERATOR("Atan", 7, 1, 1, 1, float_unary, "", .body = arc_tangent),
     OPERATOR("Atanh", 9, 1, 1, 1, float_unary, "", .body = area_tangent),
+    OPERATOR("BitCast", 26, 1, 1, 1, emit_bit_cast, "between types of one size; no strings or 4-bit types"),
     OPERATOR("BitShift", 11, 2, 2, 1, emit_shift, ""),
     OPERATOR("BitwiseAnd", 18, 2, 2, 1, binary, "", .body = bit_and),
     OPERATOR("BitwiseNot", 18, 1, 1, 1, unary, "", .body = bit_not),
     OPERATOR("BitwiseOr", 18, 2, 2, 1, binary, "", .body = bit_or),
     OPERATOR("BitwiseXor", 18, 2, 2, 1, binary, "", .body = bit_xor),
-    OPERATOR("Cast", 6, 1, 1, 1, emit_cast, "between numbers and bool; no strings, 4-bit or FNUZ types"),
+    OPERATOR("Cast", 6, 1, 1, 1, emit_cast, "between numbers and bool; no strings, FNUZ or 4-bit floats"),
     OPERATOR("CastLike", 15, 2, 2, 1, emit_cast, "as Cast", .kind = 1),
     OPERATOR("Ceil", 1, 1, 1, 1, float_unary, "", .body = round_up),
     OPERATOR("Celu", 12, 1, 1, 1, float_unary, "", .body = celu, .parameter = {{"alpha", 1}}),
@@ -387,7 +453,7 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("Neg", 1, 1, 1, 1, unary, "", .body = negative),
     OPERATOR("Not", 1, 1, 1, 1, unary, "", .body = logical_not),
     OPERATOR("Or", 1, 2, 2, 1, binary, "", .body = bit_or),
-    OPERATOR("PRelu", 7, 2, 2, 1, binary, "", .body = prelu),
+    OPERATOR("PRelu", 1, 2, 2, 1, emit_prelu, ""),
     OPERATOR("Pow", 1, 2, 2, 1, binary, "", .body = power, .kind = ANY_TYPES),
     OPERATOR("Reciprocal", 1, 1, 1, 1, float_unary, "", .body = reciprocal),
     OPERATOR("Relu", 1, 1, 1, 1, unary, "", .body = relu),

@@ -116,24 +116,41 @@ static weft_status_t softmax_axes(node_t* node, uint32_t* out_mask) {
   return weft_ok();
 }
 
+// Of softmax: the exponents less the largest, and the sum of their powers.
+static weft_status_t shifted_and_total(node_t* node, value_t* value, uint32_t axes, value_t** shifted, value_t** powers,
+                                       value_t** total) {
+  value_t* largest;
+  weft_dtype_e dtype = value->dtype;
+  TRY(weft_onnx_reduce(node, weft_onnx_body_max, weft_onnx_lowest(dtype), value, axes, true, &largest));
+  TRY(weft_onnx_binary(node, weft_onnx_body_sub, value, largest, shifted));
+  TRY(weft_onnx_unary(node, weft_onnx_body_exp, NULL, *shifted, powers));
+  return sum(node, *powers, axes, true, total);
+}
+
+weft_status_t weft_onnx_log_softmax(node_t* node, value_t* value, uint32_t axes, value_t** out) {
+  value_t *shifted, *powers, *total;
+  weft_dtype_e dtype = value->dtype;
+  TRY(weft_onnx_cast(node, value, weft_onnx_accumulator(dtype), &value));
+  TRY(shifted_and_total(node, value, axes, &shifted, &powers, &total));
+  TRY(weft_onnx_unary(node, logarithm, NULL, total, &total));
+  return weft_onnx_pointwise(node, weft_onnx_body_sub, NULL, dtype, 2, (value_t*[]){shifted, total}, out);
+}
+
+weft_status_t weft_onnx_softmax(node_t* node, value_t* value, uint32_t axes, value_t** out) {
+  value_t *shifted, *powers, *total;
+  weft_dtype_e dtype = value->dtype;
+  TRY(weft_onnx_cast(node, value, weft_onnx_accumulator(dtype), &value));
+  TRY(shifted_and_total(node, value, axes, &shifted, &powers, &total));
+  return weft_onnx_pointwise(node, weft_onnx_body_div, NULL, dtype, 2, (value_t*[]){powers, total}, out);
+}
+
 static weft_status_t emit_softmax(node_t* node) {
   uint32_t axes;
-  value_t *value = node->input[0], *largest, *shifted, *powers, *total;
-  weft_dtype_e dtype = value->dtype;
+  value_t* value = node->input[0];
   TRY(softmax_axes(node, &axes));
-  NODE_REQUIRE(node, weft_dtype_is_float(dtype), INVALID_INPUT, "input is %s, expected a float type",
-               weft_dtype_name(dtype));
-  TRY(weft_onnx_cast(node, value, weft_onnx_accumulator(dtype), &value));
-  TRY(weft_onnx_reduce(node, weft_onnx_body_max, weft_onnx_lowest(dtype), value, axes, true, &largest));
-  TRY(weft_onnx_binary(node, weft_onnx_body_sub, value, largest, &shifted));
-  TRY(weft_onnx_unary(node, weft_onnx_body_exp, NULL, shifted, &powers));
-  TRY(sum(node, powers, axes, true, &total));
-  if (node->op->kind) { // LogSoftmax
-    TRY(weft_onnx_unary(node, logarithm, NULL, total, &total));
-    return weft_onnx_pointwise(node, weft_onnx_body_sub, NULL, dtype, 2, (value_t*[]){shifted, total},
-                               &node->output[0]);
-  }
-  return weft_onnx_pointwise(node, weft_onnx_body_div, NULL, dtype, 2, (value_t*[]){powers, total}, &node->output[0]);
+  NODE_REQUIRE(node, weft_dtype_is_float(value->dtype), INVALID_INPUT, "input is %s, expected a float type",
+               weft_dtype_name(value->dtype));
+  return (node->op->kind ? weft_onnx_log_softmax : weft_onnx_softmax)(node, value, axes, &node->output[0]);
 }
 
 weft_status_t weft_onnx_iota(node_t* node, weft_dtype_e dtype, int64_t count, value_t** out) {

@@ -52,13 +52,10 @@ static weft_status_t gather_at_run_time(node_t* node, value_t* data, value_t* in
   return weft_onnx_generic(node, &generic, out);
 }
 
-static weft_status_t emit_gather(node_t* node) {
-  value_t *data = node->input[0], *index = node->input[1];
-  int32_t axis;
-  TRY(weft_onnx_axis(node, 0, data->shape.rank, &axis));
+weft_status_t weft_onnx_gather(node_t* node, value_t* data, value_t* index, int32_t axis, value_t** out) {
   NODE_REQUIRE(node, index->dtype == WEFT_DTYPE_I64 || index->dtype == WEFT_DTYPE_I32, INVALID_INPUT,
                "indices are %s, expected i32 or i64", weft_dtype_name(index->dtype));
-  if (!index->data) return gather_at_run_time(node, data, index, axis, &node->output[0]);
+  if (!index->data) return gather_at_run_time(node, data, index, axis, out);
   shape_t shape = {.rank = data->shape.rank - 1 + index->shape.rank};
   NODE_REQUIRE(node, shape.rank <= WEFT_ONNX_MAX_RANK, UNSUPPORTED, "the result has more than %d dimensions",
                WEFT_ONNX_MAX_RANK);
@@ -68,8 +65,14 @@ static weft_status_t emit_gather(node_t* node) {
                       : past < 0 ? index->shape.extent[i - axis]
                                  : data->shape.extent[axis + 1 + past];
   }
-  TRY(gather_known(node, data, index, axis, &node->output[0]));
-  return weft_onnx_reshape(node, node->output[0], &shape, &node->output[0]);
+  TRY(gather_known(node, data, index, axis, out));
+  return weft_onnx_reshape(node, *out, &shape, out);
+}
+
+static weft_status_t emit_gather(node_t* node) {
+  int32_t axis;
+  TRY(weft_onnx_axis(node, 0, node->input[0]->shape.rank, &axis));
+  return weft_onnx_gather(node, node->input[0], node->input[1], axis, &node->output[0]);
 }
 
 // out[i, j] = data[index[i, j], j] for axis 0: as pick, but the other axes are the index's own.
@@ -205,11 +208,93 @@ static weft_status_t emit_cumsum(node_t* node) {
   return weft_onnx_cast(node, node->output[0], value->dtype, &node->output[0]);
 }
 
+// p: 1 when the element itself is left out, 1 from the end on. x: element, position of the result, of the element,
+// accumulator.
+BODY(product_so_far) {
+  scalar_t from = b->p[1] != 0 ? x[1] : x[2], to = b->p[1] != 0 ? x[2] : x[1];
+  scalar_t counts = s_compare(b, b->p[0] != 0 ? WEFT_ONNX_LT : WEFT_ONNX_LE, from, to);
+  return s_mul(b, x[3], s_select(b, counts, s_cast(b, x[0], x[3].dtype), s_const(x[3], 1)));
+}
+
+static weft_status_t emit_cumprod(node_t* node) {
+  value_t *value = node->input[0], *position;
+  double given;
+  int64_t exclusive, reverse;
+  int32_t rank = value->shape.rank, axis;
+  TRY(weft_onnx_known_number(node, 1, "axis", 0, &given));
+  TRY(weft_onnx_normalize_axis(node, (int64_t)given, rank, &axis));
+  TRY(weft_onnx_attribute_int(node, "exclusive", 0, &exclusive));
+  TRY(weft_onnx_attribute_int(node, "reverse", 0, &reverse));
+  double p[] = {(double)exclusive, (double)reverse};
+  TRY(weft_onnx_iota(node, WEFT_DTYPE_I32, value->shape.extent[axis], &position));
+  weft_onnx_generic_t generic = {
+      .rank = rank + 1,
+      .reduction = 1u << rank,
+      .operand_count = 3,
+      .operand = {{value, rank, {{0}}}, {position, 1, {weft_onnx_along(axis)}}, {position, 1, {weft_onnx_along(rank)}}},
+      .dtype = weft_onnx_accumulator(value->dtype),
+      .initial = 1,
+      .body = product_so_far,
+      .p = p};
+  for (int32_t i = 0; i < rank; ++i) {
+    generic.extent[i] = value->shape.extent[i];
+    generic.operand[0].axis[i] = weft_onnx_along(i == axis ? rank : i);
+  }
+  generic.extent[rank] = value->shape.extent[axis];
+  TRY(weft_onnx_generic(node, &generic, &node->output[0]));
+  return weft_onnx_cast(node, node->output[0], value->dtype, &node->output[0]);
+}
+
+// x: length, position. Where the element at a position comes from.
+BODY(reversed_position) {
+  scalar_t length = s_cast(b, x[0], WEFT_DTYPE_I64);
+  scalar_t mirrored = s_sub(b, s_sub(b, length, s_const(length, 1)), x[1]);
+  return s_select(b, s_compare(b, WEFT_ONNX_LT, x[1], length), mirrored, x[1]);
+}
+
+// Each sequence of a batch is read from its end, as far as it is long.
+static weft_status_t emit_reverse_sequence(node_t* node) {
+  value_t *value = node->input[0], *length = node->input[1], *position;
+  int32_t rank = value->shape.rank;
+  int64_t batch, time;
+  TRY(weft_onnx_attribute_int(node, "batch_axis", 1, &batch));
+  TRY(weft_onnx_attribute_int(node, "time_axis", 0, &time));
+  NODE_REQUIRE(node, rank >= 2 && batch + time == 1 && (batch == 0 || batch == 1), INVALID_INPUT,
+               "batch_axis is %lld and time_axis %lld for an input of rank %d, expected 0 and 1", (long long)batch,
+               (long long)time, rank);
+  int64_t steps = value->shape.extent[time];
+  NODE_REQUIRE(node, length->shape.rank == 1 && length->shape.extent[0] == value->shape.extent[batch], INVALID_INPUT,
+               "sequence_lens has shape %s, expected [%lld]", weft_onnx_shape_format(&length->shape).text,
+               (long long)value->shape.extent[batch]);
+  TRY(weft_onnx_iota(node, WEFT_DTYPE_I64, steps, &position));
+  TRY(weft_onnx_unsqueeze(node, length, 1, &length));
+  TRY(weft_onnx_pointwise(node, reversed_position, NULL, WEFT_DTYPE_I64, 2, (value_t*[]){length, position}, &length));
+  double p[] = {(double)steps};
+  weft_onnx_generic_t generic = {
+      .rank = rank + 1,
+      .reduction = 1u << rank,
+      .operand_count = 3,
+      .operand = {{value, rank, {{0}}},
+                  {length, 2, {weft_onnx_along((int32_t)batch), weft_onnx_along((int32_t)time)}},
+                  {position, 1, {weft_onnx_along(rank)}}},
+      .dtype = value->dtype,
+      .body = pick,
+      .p = p};
+  for (int32_t i = 0; i < rank; ++i) {
+    generic.extent[i] = value->shape.extent[i];
+    generic.operand[0].axis[i] = weft_onnx_along(i == time ? rank : i);
+  }
+  generic.extent[rank] = steps;
+  return weft_onnx_generic(node, &generic, &node->output[0]);
+}
+
 static const weft_onnx_operator_t operators[] = {
+    OPERATOR("CumProd", 26, 2, 2, 1, emit_cumprod, "constant axis"),
     OPERATOR("CumSum", 11, 2, 2, 1, emit_cumsum, "constant axis"),
     OPERATOR("Gather", 1, 2, 2, 1, emit_gather, "indices of run time cost a pass over the axis each"),
     OPERATOR("GatherElements", 11, 2, 2, 1, emit_gather_elements, "indices cost a pass over the axis each"),
     OPERATOR("OneHot", 9, 3, 3, 1, emit_one_hot, "constant depth"),
+    OPERATOR("ReverseSequence", 10, 2, 2, 1, emit_reverse_sequence, "costs a pass over the time axis for each element"),
     OPERATOR("Trilu", 14, 1, 2, 1, emit_trilu, "constant k"),
     {0}};
 

@@ -99,7 +99,7 @@ static weft_onnx_axis_map_t sliding(const window_t* window, int32_t axis, int32_
 
 // Groups are one more parallel dimension: input [N, G, C/G, ..], weights [G, M/G, C/G, ..], result [N, G, M/G, ..].
 static weft_status_t convolve(node_t* node, value_t* input, value_t* weights, int64_t groups, const window_t* window,
-                              value_t** out) {
+                              weft_dtype_e dtype, value_t** out) {
   int32_t rank = window->rank, grouped = groups > 1;
   int64_t batch = input->shape.extent[0], channels = input->shape.extent[1] / groups;
   int64_t filters = weights->shape.extent[0] / groups;
@@ -114,10 +114,7 @@ static weft_status_t convolve(node_t* node, value_t* input, value_t* weights, in
   }
   // Dimensions: n, (g), m, out.., c, kernel..
   int32_t g = 1, m = 1 + grouped, o = m + 1, c = o + rank, k = c + 1;
-  weft_onnx_generic_t generic = {.rank = k + rank,
-                                 .operand_count = 2,
-                                 .dtype = weft_onnx_accumulator(input->dtype),
-                                 .body = weft_onnx_body_mul_add};
+  weft_onnx_generic_t generic = {.rank = k + rank, .operand_count = 2, .dtype = dtype, .body = weft_onnx_body_mul_add};
   weft_onnx_operand_t *x = &generic.operand[0], *w = &generic.operand[1];
   *x = (weft_onnx_operand_t){.value = input, .rank = input->shape.rank};
   *w = (weft_onnx_operand_t){.value = weights, .rank = weights->shape.rank};
@@ -175,31 +172,78 @@ static weft_status_t kernel_from_weights(node_t* node, const value_t* weights, w
   return weft_ok();
 }
 
-static weft_status_t conv_operands(node_t* node, int64_t* out_groups, window_t* window) {
-  const value_t *x = node->input[0], *w = node->input[1];
+static weft_status_t conv_operands(node_t* node, const value_t* x, const value_t* w, int64_t* out_groups,
+                                   window_t* window) {
   TRY(spatial_rank(node, x));
-  NODE_REQUIRE(node, w->shape.rank == x->shape.rank && w->dtype == x->dtype, INVALID_INPUT,
-               "weights are %s of shape %s, expected %s of rank %d", weft_dtype_name(w->dtype),
-               weft_onnx_shape_format(&w->shape).text, weft_dtype_name(x->dtype), x->shape.rank);
+  NODE_REQUIRE(node, w->shape.rank == x->shape.rank, INVALID_INPUT, "weights have shape %s, expected rank %d",
+               weft_onnx_shape_format(&w->shape).text, x->shape.rank);
   TRY(weft_onnx_attribute_int(node, "group", 1, out_groups));
   NODE_REQUIRE(node, *out_groups > 0 && x->shape.extent[1] % *out_groups == 0, INVALID_INPUT,
                "%lld channels do not split into %lld groups", (long long)x->shape.extent[1], (long long)*out_groups);
   return kernel_from_weights(node, w, window);
 }
 
-static weft_status_t emit_conv(node_t* node) {
-  value_t *x = node->input[0], *w = node->input[1];
+weft_status_t weft_onnx_conv(node_t* node, value_t* x, value_t* w, weft_dtype_e dtype, double fill, value_t** out) {
   window_t window = {0};
   int64_t groups;
-  TRY(conv_operands(node, &groups, &window));
+  TRY(conv_operands(node, x, w, &groups, &window));
   NODE_REQUIRE(node, w->shape.extent[1] == x->shape.extent[1] / groups && w->shape.extent[0] % groups == 0,
                INVALID_INPUT, "weights have shape %s, expected %lld channels and a multiple of %lld filters",
                weft_onnx_shape_format(&w->shape).text, (long long)(x->shape.extent[1] / groups), (long long)groups);
   TRY(resolve_window(node, &x->shape, false, &window));
-  value_t* result;
-  TRY(pad_spatial(node, x, &window, 0, &x));
-  TRY(convolve(node, x, w, groups, &window, &result));
-  return finish(node, result, weft_onnx_input(node, 2), node->input[0]->dtype);
+  TRY(pad_spatial(node, x, &window, fill, &x));
+  return convolve(node, x, w, groups, &window, dtype, out);
+}
+
+static weft_status_t require_one_type(node_t* node) {
+  const value_t *x = node->input[0], *w = node->input[1];
+  NODE_REQUIRE(node, w->dtype == x->dtype, INVALID_INPUT, "weights are %s, expected %s", weft_dtype_name(w->dtype),
+               weft_dtype_name(x->dtype));
+  return weft_ok();
+}
+
+static weft_status_t emit_conv(node_t* node) {
+  value_t *x = node->input[0], *result;
+  TRY(require_one_type(node));
+  TRY(weft_onnx_conv(node, x, node->input[1], weft_onnx_accumulator(x->dtype), 0, &result));
+  return finish(node, result, weft_onnx_input(node, 2), x->dtype);
+}
+
+static scalar_t silu(body_t* b, const scalar_t* x) {
+  scalar_t one = s_const(x[0], 1), negative = weft_onnx_scalar_unary(b, WEFT_ONNX_NEG, x[0]);
+  return s_div(b, x[0], s_add(b, one, s_exp(b, negative)));
+}
+
+// Each channel for itself over what came before: the past's last elements, or zeros, are in front of the input.
+static weft_status_t emit_causal_conv(node_t* node) {
+  value_t *x = node->input[0], *w = node->input[1], *past = weft_onnx_input(node, 3), *result;
+  const char* activation;
+  int64_t low[WEFT_ONNX_MAX_RANK] = {0}, high[WEFT_ONNX_MAX_RANK] = {0};
+  TRY(weft_onnx_attribute_string(node, "activation", "none", &activation));
+  bool is_silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
+  NODE_REQUIRE(node, is_silu || strcmp(activation, "none") == 0, INVALID_INPUT,
+               "activation is '%s', expected none, silu or swish", activation);
+  NODE_REQUIRE(node,
+               x->shape.rank == 3 && w->shape.rank == 3 && w->shape.extent[0] == x->shape.extent[1] &&
+                   w->shape.extent[1] == 1 && w->shape.extent[2] >= 1 && w->dtype == x->dtype,
+               INVALID_INPUT, "input has shape %s and weights %s, expected [N, C, L] and [C, 1, K]",
+               weft_onnx_shape_format(&x->shape).text, weft_onnx_shape_format(&w->shape).text);
+  int64_t before = w->shape.extent[2] - 1, length = x->shape.extent[2];
+  low[2] = before;
+  if (past && before)
+    TRY(weft_onnx_concat(node, 2, 2, (value_t*[]){past, x}, &x));
+  else
+    TRY(weft_onnx_pad(node, x, low, high, 0, &x));
+  NODE_REQUIRE(node, x->shape.extent[2] == before + length, INVALID_INPUT, "the past has shape %s, expected %lld of it",
+               past ? weft_onnx_shape_format(&past->shape).text : "", (long long)before);
+  window_t window = {
+      .rank = 1, .kernel = {before + 1}, .stride = {1}, .dilation = {1}, .in = {before + length}, .out = {length}};
+  TRY(convolve(node, x, w, x->shape.extent[1], &window, weft_onnx_accumulator(x->dtype), &result));
+  TRY(finish(node, result, weft_onnx_input(node, 2), x->dtype));
+  if (is_silu) TRY(weft_onnx_unary(node, silu, NULL, node->output[0], &node->output[0]));
+  if (node->output_count < 2) return weft_ok();
+  low[2] = -length;
+  return weft_onnx_pad(node, x, low, high, 0, &node->output[1]);
 }
 
 // --- Transposed convolution: a convolution of the input with zeros between its elements and the mirrored weights.
@@ -272,7 +316,8 @@ static weft_status_t emit_conv_transpose(node_t* node) {
   value_t *x = node->input[0], *w = node->input[1];
   window_t window = {0};
   int64_t groups, extra[MAX_SPATIAL], low[MAX_SPATIAL], high[MAX_SPATIAL];
-  TRY(conv_operands(node, &groups, &window));
+  TRY(require_one_type(node));
+  TRY(conv_operands(node, x, w, &groups, &window));
   NODE_REQUIRE(node, w->shape.extent[0] == x->shape.extent[1], INVALID_INPUT,
                "weights have shape %s, expected %lld on axis 0", weft_onnx_shape_format(&w->shape).text,
                (long long)x->shape.extent[1]);
@@ -298,7 +343,7 @@ static weft_status_t emit_conv_transpose(node_t* node) {
   value_t* result;
   TRY(transpose_weights(node, w, groups, &w));
   TRY(pad_spatial(node, x, &window, 0, &x));
-  TRY(convolve(node, x, w, groups, &window, &result));
+  TRY(convolve(node, x, w, groups, &window, weft_onnx_accumulator(x->dtype), &result));
   return finish(node, result, weft_onnx_input(node, 2), node->input[0]->dtype);
 }
 
@@ -344,13 +389,88 @@ static scalar_t pool_sum(body_t* b, const scalar_t* x) {
   return s_add(b, x[2], s_cast(b, x[0], x[2].dtype));
 }
 
+// x: element, its place, the window's maximum, the window, accumulator.
+static scalar_t place_of_max(body_t* b, const scalar_t* x) {
+  return s_min(b, x[4], s_select(b, s_compare(b, WEFT_ONNX_EQ, x[0], x[2]), x[1], s_const(x[1], b->p[0])));
+}
+// p: rows and columns, or more. From the place by rows to that by columns.
+static scalar_t place_by_columns(body_t* b, const scalar_t* x) {
+  scalar_t rest = x[0], place = s_const(rest, 0);
+  double strides[MAX_SPATIAL] = {1};
+  int32_t rank = (int32_t)b->p[0];
+  for (int32_t i = 1; i < rank; ++i) strides[i] = strides[i - 1] * b->p[i];
+  for (int32_t i = rank - 1; i >= 0; --i) {
+    scalar_t extent = s_const(rest, b->p[1 + i]);
+    scalar_t along = weft_onnx_scalar_binary(b, WEFT_ONNX_REM, rest, extent);
+    place = s_add(b, place, s_mul(b, along, s_const(place, strides[i])));
+    rest = s_div(b, rest, extent);
+  }
+  return place;
+}
+
+// The places of the padded image's elements in the image, padded with what is no place.
+static weft_status_t padded_places(node_t* node, const window_t* window, double nowhere, value_t** out) {
+  int64_t low[MAX_SPATIAL], high[MAX_SPATIAL], count;
+  shape_t shape = weft_onnx_shape_make(window->rank, window->in);
+  NODE_REQUIRE(node, weft_onnx_shape_count(&shape, &count), INVALID_INPUT, "the input is too large");
+  TRY(weft_onnx_iota(node, WEFT_DTYPE_I64, count, out));
+  TRY(weft_onnx_reshape(node, *out, &shape, out));
+  for (int32_t i = 0; i < window->rank; ++i) {
+    low[i] = window->low[i];
+    high[i] = window->high[i] + window->extra[i];
+  }
+  return weft_onnx_pad(node, *out, low, high, nowhere, out);
+}
+
+// The first place in each window that has its maximum, counted through all planes of the input.
+static weft_status_t max_indices(node_t* node, const window_t* window, value_t* padded, value_t* maxima,
+                                 value_t** out) {
+  int64_t by_columns, planes = padded->shape.extent[0] * padded->shape.extent[1], count = 1;
+  for (int32_t i = 0; i < window->rank; ++i) count *= window->in[i];
+  int32_t rank = window->rank, k = 2 + rank;
+  double p[] = {(double)count}, q[1 + MAX_SPATIAL] = {rank};
+  value_t *place, *first, *scale;
+  TRY(weft_onnx_attribute_int(node, "storage_order", 0, &by_columns));
+  TRY(padded_places(node, window, p[0], &place));
+  weft_onnx_generic_t generic = {.rank = 2 + 2 * rank,
+                                 .extent = {padded->shape.extent[0], padded->shape.extent[1]},
+                                 .operand_count = 4,
+                                 .operand = {{padded, 2 + rank, {weft_onnx_along(0), weft_onnx_along(1)}},
+                                             {place, rank, {{0}}},
+                                             {maxima, 2 + rank, {weft_onnx_along(0), weft_onnx_along(1)}},
+                                             {NULL, rank, {{0}}}},
+                                 .dtype = WEFT_DTYPE_I64,
+                                 .initial = p[0],
+                                 .body = place_of_max,
+                                 .p = p};
+  for (int32_t i = 0; i < rank; ++i) {
+    generic.extent[2 + i] = window->out[i];
+    generic.extent[k + i] = window->kernel[i];
+    generic.reduction |= 1u << (k + i);
+    generic.operand[0].axis[2 + i] = generic.operand[1].axis[i] = sliding(window, i, 2 + i, k + i);
+    generic.operand[2].axis[2 + i] = weft_onnx_along(2 + i);
+    generic.operand[3].axis[i] = weft_onnx_along(k + i);
+    q[1 + i] = (double)window->in[i];
+  }
+  TRY(weft_onnx_generic(node, &generic, out));
+  if (by_columns) TRY(weft_onnx_unary(node, place_by_columns, q, *out, out));
+  shape_t shape = {.rank = 2 + rank, .extent = {padded->shape.extent[0], padded->shape.extent[1]}};
+  for (int32_t i = 0; i < rank; ++i) shape.extent[2 + i] = 1;
+  TRY(weft_onnx_iota(node, WEFT_DTYPE_I64, planes, &first));
+  TRY(weft_onnx_number(node, WEFT_DTYPE_I64, p[0], &scale));
+  TRY(weft_onnx_binary(node, weft_onnx_body_mul, first, scale, &first));
+  TRY(weft_onnx_reshape(node, first, &shape, &first));
+  return weft_onnx_binary(node, weft_onnx_body_add, *out, first, out);
+}
+
 static weft_status_t emit_max_pool(node_t* node) {
-  NODE_REQUIRE(node, node->output_count < 2, UNSUPPORTED, "the output Indices is not supported");
   window_t window = {0};
-  value_t* x = node->input[0];
+  value_t *x = node->input[0], *maxima;
   TRY(pool_window(node, &window));
   TRY(pad_spatial(node, x, &window, weft_onnx_lowest(x->dtype), &x));
-  return pool(node, x, &window, pool_max, weft_onnx_lowest(x->dtype), x->dtype, &node->output[0]);
+  TRY(pool(node, x, &window, pool_max, weft_onnx_lowest(x->dtype), x->dtype, &maxima));
+  node->output[0] = maxima;
+  return node->output_count < 2 ? weft_ok() : max_indices(node, &window, x, maxima, &node->output[1]);
 }
 
 // Elements of a window that count, along one axis: those of the input, or of the padded input.
@@ -444,14 +564,29 @@ static weft_status_t emit_global_max(node_t* node) {
                           &node->output[0]);
 }
 
+static weft_status_t emit_global_lp(node_t* node) {
+  value_t *x = node->input[0], *sum;
+  int64_t exponent;
+  TRY(spatial_rank(node, x));
+  TRY(weft_onnx_attribute_int(node, "p", 2, &exponent));
+  NODE_REQUIRE(node, exponent > 0, INVALID_INPUT, "p is %lld, expected at least 1", (long long)exponent);
+  double p[] = {(double)exponent};
+  uint32_t axes = ((1u << x->shape.rank) - 1) & ~3u;
+  TRY(weft_onnx_pointwise(node, abs_power, p, weft_onnx_accumulator(x->dtype), 1, &x, &x));
+  TRY(weft_onnx_reduce(node, weft_onnx_body_sum, 0, x, axes, true, &sum));
+  return weft_onnx_pointwise(node, p_root, p, node->input[0]->dtype, 1, &sum, &node->output[0]);
+}
+
 static const weft_onnx_operator_t operators[] = {
     OPERATOR("AveragePool", 1, 1, 1, 1, emit_average_pool, "1 to 3 spatial axes"),
+    OPERATOR("CausalConvWithState", 27, 2, 4, 2, emit_causal_conv, ""),
     OPERATOR("Conv", 1, 2, 3, 1, emit_conv, "1 to 3 spatial axes; types below 32 bits accumulate in f32"),
     OPERATOR("ConvTranspose", 1, 2, 3, 1, emit_conv_transpose, "1 to 3 spatial axes"),
     OPERATOR("GlobalAveragePool", 1, 1, 1, 1, emit_global_average, "1 to 3 spatial axes"),
+    OPERATOR("GlobalLpPool", 2, 1, 1, 1, emit_global_lp, "1 to 3 spatial axes"),
     OPERATOR("GlobalMaxPool", 1, 1, 1, 1, emit_global_max, "1 to 3 spatial axes"),
     OPERATOR("LpPool", 2, 1, 1, 1, emit_lp_pool, "1 to 3 spatial axes"),
-    OPERATOR("MaxPool", 1, 1, 1, 2, emit_max_pool, "1 to 3 spatial axes; no output Indices"),
+    OPERATOR("MaxPool", 1, 1, 1, 2, emit_max_pool, "1 to 3 spatial axes"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_window = {"Convolution and pooling", operators};

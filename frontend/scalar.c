@@ -198,6 +198,22 @@ scalar_t weft_onnx_scalar_cast(body_t* body, scalar_t a, weft_dtype_e dtype) {
   return emit(body, cast_operation(a.dtype, dtype), dtype, 1, &a, NULL);
 }
 
+scalar_t weft_onnx_scalar_bitcast(body_t* body, scalar_t a, weft_dtype_e dtype) {
+  bool from_float = weft_dtype_is_float(a.dtype), to_float = weft_dtype_is_float(dtype);
+  if (a.dtype == dtype) return a;
+  if (a.dtype == WEFT_DTYPE_BOOL || dtype == WEFT_DTYPE_BOOL) return s_cast(body, a, dtype);
+  if (a.is_known) {
+    uint64_t bits = 0;
+    weft_onnx_scalar_store(a, &bits);
+    return weft_onnx_scalar_load(dtype, &bits);
+  }
+  if (!from_float && !to_float) { // signless: only the reading changes
+    a.dtype = dtype;
+    return a;
+  }
+  return emit(body, "arith.bitcast", dtype, 1, &a, NULL);
+}
+
 scalar_t weft_onnx_scalar_constant(weft_dtype_e dtype, double value) {
   if (weft_dtype_is_float(dtype)) return known_real(dtype, value);
   uint64_t bits = 0;

@@ -88,6 +88,8 @@ weft_onnx_scalar_t weft_onnx_scalar_select(weft_onnx_body_t* body, weft_onnx_sca
                                            weft_onnx_scalar_t b);
 // ONNX Cast: floats to integers truncate, to bool compares with zero.
 weft_onnx_scalar_t weft_onnx_scalar_cast(weft_onnx_body_t* body, weft_onnx_scalar_t a, weft_dtype_e dtype);
+// The same bits read as another type of the same size.
+weft_onnx_scalar_t weft_onnx_scalar_bitcast(weft_onnx_body_t* body, weft_onnx_scalar_t a, weft_dtype_e dtype);
 weft_onnx_scalar_t weft_onnx_scalar_constant(weft_dtype_e dtype, double value);
 weft_onnx_scalar_t weft_onnx_scalar_load(weft_dtype_e dtype, const void* source); // known, exact
 void weft_onnx_scalar_store(weft_onnx_scalar_t scalar, void* target);             // of a known one

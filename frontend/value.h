@@ -15,6 +15,7 @@ typedef struct weft_onnx_shape_t {
 typedef struct weft_onnx_value_t {
   const char* name; // of the ONNX value; NULL for intermediate steps of an operator
   weft_dtype_e dtype;
+  int32_t bits; // of 2 and 4-bit integers, which are kept in 8; 0: all of the type's
   weft_onnx_shape_t shape;
   const void* data; // row-major elements when known, else NULL. A tensor without elements is always known
   MlirValue mlir;   // null until a known value is needed at run time

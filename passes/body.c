@@ -2,6 +2,7 @@
 #include "passes/body.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "passes/scalar_ops.h"
@@ -51,9 +52,9 @@ bool weft_body_dtype(MlirValue value, bool is_unsigned, weft_dtype_e* out_dtype)
 }
 
 bool weft_body_before_widening(MlirValue value, MlirValue* out_narrow, weft_dtype_e* out_dtype) {
-  MlirOperation op = weft_value_producer(value);
-  bool unsigned_source = weft_op_is(op, "arith.extui");
-  if (!unsigned_source && !weft_op_is(op, "arith.extf") && !weft_op_is(op, "arith.extsi")) return false;
+  MlirOperation op = weft_ir_producer(value);
+  bool unsigned_source = weft_ir_is(op, "arith.extui");
+  if (!unsigned_source && !weft_ir_is(op, "arith.extf") && !weft_ir_is(op, "arith.extsi")) return false;
   *out_narrow = mlirOperationGetOperand(op, 0);
   return weft_body_dtype(*out_narrow, unsigned_source, out_dtype);
 }
@@ -73,13 +74,15 @@ static weft_status_t temporary_for(weft_body_t* body, weft_dtype_e dtype, int32_
     like = buffer;
   }
   *out = (weft_buffer_t){.kind = WEFT_BUFFER_TEMPORARY, .dtype = dtype, .tensor = -1};
+  alike = alike && !(dims & body->draft->sequential); // a trip's value is gone in the next
+  dims &= ~body->draft->sequential;
   if (like && alike) {
     out->rank = like->rank;
     memcpy(out->row, like->row, sizeof(out->row));
     return weft_ok();
   }
   if (__builtin_popcount(dims) > WEFT_MAX_RANK)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, body->generic->op,
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, body->generic->op,
                          "an intermediate value depends on %d loops, at most %d work", __builtin_popcount(dims),
                          (int)WEFT_MAX_RANK);
   for (int32_t d = 0; d < WEFT_MAX_DIMS; ++d)
@@ -104,7 +107,7 @@ weft_status_t weft_body_emit(weft_body_t* body, weft_op_e op, weft_dtype_e dtype
 
 // linalg.index: an operand that counts.
 static weft_status_t evaluate_index(weft_body_t* body, MlirOperation op, weft_scalar_t* out) {
-  int64_t loop = mlirIntegerAttrGetValueInt(weft_op_attribute(op, "dim"));
+  int64_t loop = mlirIntegerAttrGetValueInt(weft_ir_attribute(op, "dim"));
   *out = (weft_scalar_t){.buffer = -1, .dtype = WEFT_DTYPE_I32};
   if (body->loop[loop] < 0) return weft_ok();
   int64_t extent = body->generic->extent[loop];
@@ -127,13 +130,32 @@ static weft_status_t evaluate_index(weft_body_t* body, MlirOperation op, weft_sc
   return weft_draft_add_buffer(body->draft, &buffer, &out->buffer);
 }
 
+// A tile's conversion to integers saturates, NaN becomes 0: a clamp to the type's own range is no operation before it.
+static MlirValue before_saturation(MlirValue value, weft_dtype_e to) {
+  static const char* const names[] = {"arith.minimumf", "arith.maximumf"};
+  size_t bits = 8 * weft_dtype_size(to);
+  if (to == WEFT_DTYPE_BOOL || bits > 16) return value;
+  bool is_signed = weft_dtype_is_signed(to);
+  double first = is_signed ? -ldexp(1, (int)bits - 1) : 0, bound[] = {first + ldexp(1, (int)bits) - 1, first}, constant;
+  MlirValue inner = value;
+  for (int32_t i = 0; i < 2; ++i) {
+    MlirOperation op = weft_ir_producer(inner);
+    if (!weft_ir_is(op, names[i]) || !weft_ir_splat(mlirOperationGetOperand(op, 1), &constant) || constant != bound[i])
+      return value;
+    inner = mlirOperationGetOperand(op, 0);
+  }
+  return inner;
+}
+
 static weft_status_t evaluate_cast(weft_body_t* body, MlirOperation op, const cast_t* cast, weft_scalar_t* out) {
   weft_dtype_e from, to;
   weft_scalar_t source;
   if (!weft_body_dtype(mlirOperationGetOperand(op, 0), cast->from_unsigned, &from) ||
       !weft_body_dtype(mlirOperationGetResult(op, 0), cast->to_unsigned, &to))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
-  WEFT_RETURN_IF_ERROR(weft_body_evaluate(body, mlirOperationGetOperand(op, 0), &source));
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+  MlirValue operand = mlirOperationGetOperand(op, 0);
+  if (weft_dtype_is_float(from) && !weft_dtype_is_float(to)) operand = before_saturation(operand, to);
+  WEFT_RETURN_IF_ERROR(weft_body_evaluate(body, operand, &source));
   if (from == to) return *out = source, weft_ok();
   return weft_body_emit(body, WEFT_OP_MOV, from, to, 1, &source, out);
 }
@@ -144,7 +166,7 @@ static weft_status_t evaluate_simple(weft_body_t* body, MlirOperation op, const 
   int32_t count = weft_op_source_count(simple->op);
   if (!weft_body_dtype(mlirOperationGetOperand(op, 0), simple->is_unsigned, &dtype) ||
       !weft_body_dtype(mlirOperationGetResult(op, 0), simple->is_unsigned, &result))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   for (int32_t i = 0; i < count; ++i)
     WEFT_RETURN_IF_ERROR(weft_body_evaluate(body, mlirOperationGetOperand(op, i), &source[i]));
   return weft_body_emit(body, simple->op, dtype, result, count, source, out);
@@ -152,20 +174,27 @@ static weft_status_t evaluate_simple(weft_body_t* body, MlirOperation op, const 
 
 static weft_status_t evaluate_op(weft_body_t* body, MlirOperation op, weft_scalar_t* out) {
   for (size_t i = 0; i < sizeof(simple_ops) / sizeof(simple_ops[0]); ++i)
-    if (weft_op_is(op, simple_ops[i].name)) return evaluate_simple(body, op, &simple_ops[i], out);
+    if (weft_ir_is(op, simple_ops[i].name)) return evaluate_simple(body, op, &simple_ops[i], out);
   for (size_t i = 0; i < sizeof(casts) / sizeof(casts[0]); ++i)
-    if (weft_op_is(op, casts[i].name)) return evaluate_cast(body, op, &casts[i], out);
-  if (weft_op_is(op, "linalg.index")) return evaluate_index(body, op, out);
+    if (weft_ir_is(op, casts[i].name)) return evaluate_cast(body, op, &casts[i], out);
+  if (weft_ir_is(op, "linalg.index")) return evaluate_index(body, op, out);
   bool known;
   WEFT_RETURN_IF_ERROR(weft_body_composite(body, op, out, &known));
-  return known ? weft_ok() : weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "a tile has no instruction for it");
+  return known ? weft_ok() : weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "a tile has no instruction for it");
 }
 
 // An operand of the generic: a tensor of the kernel, one from outside, or a scalar.
 static weft_status_t evaluate_argument(weft_body_t* body, int32_t operand, weft_scalar_t* out) {
   const weft_generic_t* generic = body->generic;
   MlirValue value = mlirOperationGetOperand(generic->op, operand);
-  if (!weft_value_is_tensor(value)) return weft_body_evaluate(body, value, out);
+  if (!weft_ir_is_tensor(value)) return weft_body_evaluate(body, value, out);
+  weft_map_t rows = {.rank = generic->map[operand].rank};
+  for (int32_t r = 0; r < rows.rank; ++r) {
+    rows.row[r].offset = generic->map[operand].row[r].offset;
+    for (int32_t l = 0; l < generic->loop_count; ++l)
+      if (body->loop[l] >= 0) rows.row[r].coefficient[body->loop[l]] += generic->map[operand].row[r].coefficient[l];
+  }
+  if (body->draft->loop) return weft_loop_operand(body->draft->loop, value, &rows, out);
   int32_t dim[WEFT_MAX_RANK];
   const weft_space_value_t* found = weft_space_find(&body->draft->space, value, dim);
   for (size_t i = 0; found && found->made && i < body->draft->made.count; ++i)
@@ -173,12 +202,6 @@ static weft_status_t evaluate_argument(weft_body_t* body, int32_t operand, weft_
       *out = body->draft->made.data[i].scalar;
       return weft_ok();
     }
-  weft_map_t rows = {.rank = generic->map[operand].rank};
-  for (int32_t r = 0; r < rows.rank; ++r) {
-    rows.row[r].offset = generic->map[operand].row[r].offset;
-    for (int32_t l = 0; l < generic->loop_count; ++l)
-      if (body->loop[l] >= 0) rows.row[r].coefficient[body->loop[l]] += generic->map[operand].row[r].coefficient[l];
-  }
   return weft_draft_operand(body->draft, value, &rows, out);
 }
 
@@ -188,20 +211,20 @@ weft_status_t weft_body_evaluate(weft_body_t* body, MlirValue value, weft_scalar
       *out = body->value[i].scalar;
       return weft_ok();
     }
-  MlirOperation op = weft_value_producer(value);
+  MlirOperation op = weft_ir_producer(value);
   *out = (weft_scalar_t){.buffer = -1};
   if (mlirOperationIsNull(op)) {
     if (!mlirBlockEqual(mlirBlockArgumentGetOwner(value), body->generic->body))
-      return weft_op_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "it uses a scalar that is no constant");
+      return weft_ir_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "it uses a scalar that is no constant");
     WEFT_RETURN_IF_ERROR(evaluate_argument(body, (int32_t)mlirBlockArgumentGetArgNumber(value), out));
-  } else if (weft_value_splat(value, &out->immediate)) {
+  } else if (weft_ir_splat(value, &out->immediate)) {
     if (!weft_body_dtype(value, false, &out->dtype))
-      return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+      return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   } else {
     WEFT_RETURN_IF_ERROR(evaluate_op(body, op, out));
   }
   if (body->value_count == WEFT_MAX_BODY)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "its body has more than %d values",
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, body->generic->op, "its body has more than %d values",
                          (int)WEFT_MAX_BODY);
   body->value[body->value_count++] = (weft_made_t){value, *out};
   return weft_ok();

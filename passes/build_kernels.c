@@ -12,7 +12,8 @@ typedef struct clone_t { // what a value outside is called inside the kernel bei
 typedef struct builder_t {
   weft_clusters_t* clusters;
   MlirOperation terminator;
-  uint8_t* state; // of units, then clusters
+  uint8_t* state;            // of units, then clusters
+  const weft_space_t* space; // of the cluster whose needs are looked at; NULL: a unit's
   WEFT_ARRAY(int32_t) stack;
   WEFT_ARRAY(clone_t) clone;
 } builder_t;
@@ -35,12 +36,12 @@ static bool is_inside(MlirOperation op, MlirBlock block) {
 static weft_status_t bring_in(builder_t* builder, weft_cluster_t* cluster, MlirBlock body, MlirValue value,
                               MlirValue* out_inside) {
   *out_inside = value;
-  MlirOperation op = weft_value_producer(value);
+  MlirOperation op = weft_ir_producer(value);
   if (mlirOperationIsNull(op) || is_inside(op, body)) return weft_ok();
-  weft_op_role_e role = weft_op_role(op);
+  weft_ir_role_e role = weft_ir_role(op);
   int32_t dim[WEFT_MAX_RANK];
   const weft_space_value_t* found = role == WEFT_ROLE_MOVEMENT ? weft_space_find(&cluster->space, value, dim) : NULL;
-  bool fill = role == WEFT_ROLE_FILL && weft_value_is_tensor(value) && !weft_op_is(op, "arith.constant");
+  bool fill = role == WEFT_ROLE_FILL && weft_ir_is_tensor(value) && !weft_ir_is(op, "arith.constant");
   if (!fill && !(found && found->made)) return weft_ok();
   for (size_t i = 0; i < builder->clone.count; ++i)
     if (mlirValueEqual(builder->clone.data[i].outside, value)) {
@@ -62,11 +63,11 @@ static weft_status_t bring_in(builder_t* builder, weft_cluster_t* cluster, MlirB
 
 // A movement that only the kernel used would keep its operand alive as a result.
 static void erase_unused(builder_t* builder, MlirOperation op) {
-  while (!mlirOperationIsNull(op) && weft_op_role(op) == WEFT_ROLE_MOVEMENT &&
+  while (!mlirOperationIsNull(op) && weft_ir_role(op) == WEFT_ROLE_MOVEMENT &&
          mlirOpOperandIsNull(mlirValueGetFirstUse(mlirOperationGetResult(op, 0)))) {
     int32_t unit = weft_clusters_unit_of(builder->clusters, op);
     if (unit < 0 || builder->clusters->unit.data[unit].erased) return;
-    MlirOperation before = weft_value_producer(mlirOperationGetOperand(op, 0));
+    MlirOperation before = weft_ir_producer(mlirOperationGetOperand(op, 0));
     // Stays in the block until the end, so that its address is not used again; without operands it uses nothing.
     builder->clusters->unit.data[unit].erased = true;
     mlirOperationRemoveFromParent(op);
@@ -89,7 +90,7 @@ static weft_status_t move_in(builder_t* builder, weft_cluster_t* cluster, MlirBl
     mlirBlockAppendOwnedOperation(body, op);
   }
   for (size_t i = builder->clone.count; i-- > 0;)
-    erase_unused(builder, weft_value_producer(builder->clone.data[i].outside));
+    erase_unused(builder, weft_ir_producer(builder->clone.data[i].outside));
   return weft_ok();
 }
 
@@ -143,7 +144,7 @@ static weft_status_t build_kernel(builder_t* builder, weft_cluster_t* cluster) {
   for (size_t i = 1; i < type.count; ++i) mixed |= !mlirTypeEqual(type.data[0], type.data[i]);
   if (!status && mixed && type.count > MAX_MIXED_RESULTS)
     status =
-        weft_op_error(WEFT_STATUS_UNSUPPORTED, unit[cluster->anchor].op,
+        weft_ir_error(WEFT_STATUS_UNSUPPORTED, unit[cluster->anchor].op,
                       "its kernel has %zu results of different types, at most %d work", type.count, MAX_MIXED_RESULTS);
   int32_t segment[MAX_MIXED_RESULTS];
   for (size_t i = 0; i < MAX_MIXED_RESULTS; ++i) segment[i] = i < type.count;
@@ -172,9 +173,13 @@ static int32_t node_of(const weft_clusters_t* clusters, int32_t unit) {
 }
 
 static weft_status_t need(void* self, int32_t unit, MlirValue value) {
-  (void)value;
   builder_t* builder = self;
-  int32_t node = node_of(builder->clusters, unit);
+  int32_t dim[WEFT_MAX_RANK], node = node_of(builder->clusters, unit);
+  if (builder->space && builder->clusters->unit.data[unit].role == WEFT_ROLE_MOVEMENT) {
+    // Movement of what the kernel makes is copied into it; the op itself comes after the kernel, if at all.
+    const weft_space_value_t* found = weft_space_find(builder->space, value, dim);
+    if (found && found->made) return weft_clusters_dependencies(builder->clusters, unit, need, builder);
+  }
   if (builder->state[node] == FRESH) return WEFT_ARRAY_PUSH(builder->clusters->allocator, &builder->stack, node);
   return weft_ok();
 }
@@ -201,6 +206,7 @@ static weft_status_t visit(builder_t* builder, int32_t root) {
       continue;
     }
     builder->state[node] = OPEN;
+    builder->space = node < units ? NULL : &clusters->cluster.data[node - units].space;
     if (node < units) {
       if (!clusters->unit.data[node].erased)
         WEFT_RETURN_IF_ERROR(weft_clusters_dependencies(clusters, node, need, builder));

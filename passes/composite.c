@@ -34,12 +34,12 @@ static weft_status_t compare_integers(weft_body_t* body, MlirOperation op, weft_
       WEFT_INTEGER_PREDICATES(X)
 #undef X
   };
-  int64_t at = mlirIntegerAttrGetValueInt(weft_op_attribute(op, "predicate"));
+  int64_t at = mlirIntegerAttrGetValueInt(weft_ir_attribute(op, "predicate"));
   weft_scalar_t a[2];
   weft_dtype_e dtype;
   if (at < 0 || at >= (int64_t)(sizeof(predicate) / sizeof(predicate[0])) ||
       !weft_body_dtype(mlirOperationGetOperand(op, 0), predicate[at].is_unsigned, &dtype))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
   WEFT_RETURN_IF_ERROR(operands(body, op, 2, a));
   return compare(body, predicate[at].op, dtype, a[0], a[1], out);
 }
@@ -48,11 +48,11 @@ static weft_status_t compare_integers(weft_body_t* body, MlirOperation op, weft_
 // negation of the opposite ordered one.
 static weft_status_t compare_floats(weft_body_t* body, MlirOperation op, weft_scalar_t* out) {
   enum { FALSE, OEQ, OGT, OGE, OLT, OLE, ONE, ORD, UEQ, UGT, UGE, ULT, ULE, UNE, UNO, TRUE };
-  int64_t predicate = mlirIntegerAttrGetValueInt(weft_op_attribute(op, "predicate"));
+  int64_t predicate = mlirIntegerAttrGetValueInt(weft_ir_attribute(op, "predicate"));
   weft_scalar_t a[2], left, right;
   weft_dtype_e dtype;
   if (!weft_body_dtype(mlirOperationGetOperand(op, 0), false, &dtype))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   WEFT_RETURN_IF_ERROR(operands(body, op, 2, a));
   const weft_scalar_t one = immediate(1, WEFT_DTYPE_BOOL);
   switch (predicate) {
@@ -96,7 +96,7 @@ static weft_status_t compare_floats(weft_body_t* body, MlirOperation op, weft_sc
     WEFT_RETURN_IF_ERROR(compare(body, WEFT_OP_NE, dtype, a[1], a[1], &right));
     return join(body, WEFT_OP_OR, left, right, out);
   default:
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such comparison on a tile");
   }
 }
 
@@ -104,7 +104,7 @@ static weft_status_t select_value(weft_body_t* body, MlirOperation op, weft_scal
   weft_scalar_t a[3];
   weft_dtype_e dtype;
   if (!weft_body_dtype(mlirOperationGetResult(op, 0), false, &dtype))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   WEFT_RETURN_IF_ERROR(operands(body, op, 3, a));
   return weft_body_emit(body, WEFT_OP_SELECT, dtype, dtype, 3, (weft_scalar_t[]){a[1], a[2], a[0]}, out);
 }
@@ -115,7 +115,7 @@ static weft_status_t truncate_integer(weft_body_t* body, MlirOperation op, weft_
   weft_dtype_e from, to;
   if (!weft_body_dtype(mlirOperationGetOperand(op, 0), false, &from) ||
       !weft_body_dtype(mlirOperationGetResult(op, 0), false, &to))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
   WEFT_RETURN_IF_ERROR(operands(body, op, 1, &source));
   if (to == WEFT_DTYPE_BOOL) {
     WEFT_RETURN_IF_ERROR(
@@ -128,6 +128,17 @@ static weft_status_t truncate_integer(weft_body_t* body, MlirOperation op, weft_
         weft_body_emit(body, WEFT_OP_SHR, from, from, 2, (weft_scalar_t[]){source, distance}, &source));
   }
   return weft_body_emit(body, WEFT_OP_MOV, from, to, 1, &source, out);
+}
+
+// The bits as they lie in memory, read as what they become.
+static weft_status_t reinterpret(weft_body_t* body, MlirOperation op, weft_scalar_t* out) {
+  weft_scalar_t source;
+  weft_dtype_e to;
+  if (!weft_body_dtype(mlirOperationGetResult(op, 0), false, &to))
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "no such element type on a tile");
+  WEFT_RETURN_IF_ERROR(operands(body, op, 1, &source));
+  if (source.buffer < 0) return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "its operand is a number, not in memory");
+  return weft_body_emit(body, WEFT_OP_MOV, to, to, 1, &source, out);
 }
 
 // f(scale * x) or scale * f(x).
@@ -162,17 +173,18 @@ static weft_status_t test_magnitude(weft_body_t* body, MlirOperation op, weft_op
 
 weft_status_t weft_body_composite(weft_body_t* body, MlirOperation op, weft_scalar_t* out, bool* out_known) {
   *out_known = true;
-  if (weft_op_is(op, "arith.cmpi")) return compare_integers(body, op, out);
-  if (weft_op_is(op, "arith.cmpf")) return compare_floats(body, op, out);
-  if (weft_op_is(op, "arith.select")) return select_value(body, op, out);
-  if (weft_op_is(op, "arith.trunci")) return truncate_integer(body, op, out);
-  if (weft_op_is(op, "math.fma")) return multiply_add(body, op, out);
-  if (weft_op_is(op, "math.exp2")) return scaled(body, op, WEFT_OP_EXP, M_LN2, 1, out);
-  if (weft_op_is(op, "math.log2")) return scaled(body, op, WEFT_OP_LOG, 1, 1 / M_LN2, out);
-  if (weft_op_is(op, "math.log10")) return scaled(body, op, WEFT_OP_LOG, 1, 1 / M_LN10, out);
-  if (weft_op_is(op, "math.isinf")) return test_magnitude(body, op, WEFT_OP_EQ, out);
-  if (weft_op_is(op, "math.isfinite")) return test_magnitude(body, op, WEFT_OP_LT, out);
-  if (weft_op_is(op, "math.isnan")) {
+  if (weft_ir_is(op, "arith.cmpi")) return compare_integers(body, op, out);
+  if (weft_ir_is(op, "arith.cmpf")) return compare_floats(body, op, out);
+  if (weft_ir_is(op, "arith.select")) return select_value(body, op, out);
+  if (weft_ir_is(op, "arith.trunci")) return truncate_integer(body, op, out);
+  if (weft_ir_is(op, "arith.bitcast")) return reinterpret(body, op, out);
+  if (weft_ir_is(op, "math.fma")) return multiply_add(body, op, out);
+  if (weft_ir_is(op, "math.exp2")) return scaled(body, op, WEFT_OP_EXP, M_LN2, 1, out);
+  if (weft_ir_is(op, "math.log2")) return scaled(body, op, WEFT_OP_LOG, 1, 1 / M_LN2, out);
+  if (weft_ir_is(op, "math.log10")) return scaled(body, op, WEFT_OP_LOG, 1, 1 / M_LN10, out);
+  if (weft_ir_is(op, "math.isinf")) return test_magnitude(body, op, WEFT_OP_EQ, out);
+  if (weft_ir_is(op, "math.isfinite")) return test_magnitude(body, op, WEFT_OP_LT, out);
+  if (weft_ir_is(op, "math.isnan")) {
     weft_scalar_t x;
     WEFT_RETURN_IF_ERROR(operands(body, op, 1, &x));
     return compare(body, WEFT_OP_NE, x.dtype, x, x, out);

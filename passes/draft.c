@@ -47,20 +47,20 @@ weft_status_t weft_draft_add_operation(weft_draft_t* draft, const weft_operation
 
 // Reads the movement's input instead of its result where that only renames dimensions.
 static bool peel(MlirValue* value, weft_map_t* rows) {
-  MlirOperation op = weft_value_producer(*value);
-  if (mlirOperationIsNull(op) || weft_op_role(op) != WEFT_ROLE_MOVEMENT) return false;
+  MlirOperation op = weft_ir_producer(*value);
+  if (mlirOperationIsNull(op) || weft_ir_role(op) != WEFT_ROLE_MOVEMENT) return false;
   weft_map_t pulled = {0};
   int32_t to[WEFT_MAX_RANK];
   weft_shape_t shape;
   weft_dtype_e dtype;
-  if (!weft_value_shape(mlirOperationGetOperand(op, 0), &shape, &dtype)) return false;
+  if (!weft_ir_shape(mlirOperationGetOperand(op, 0), &shape, &dtype)) return false;
   pulled.rank = shape.rank;
   if (weft_movement_is_unit_reshape(op, to)) {
     for (int32_t r = 0; r < shape.rank; ++r)
       if (to[r] >= 0) pulled.row[r] = rows->row[to[r]];
   } else {
     weft_generic_t generic;
-    if (!weft_op_is(op, "linalg.generic") || !weft_status_consume(weft_generic_read(op, &generic))) return false;
+    if (!weft_ir_is(op, "linalg.generic") || !weft_status_consume(weft_generic_read(op, &generic))) return false;
     for (int32_t r = 0; r < shape.rank; ++r) {
       int32_t loop = weft_generic_row_loop(&generic, &generic.map[0].row[r]);
       for (int32_t o = 0; o < generic.map[1].rank && loop >= 0; ++o)
@@ -117,7 +117,9 @@ static void compact_dims(weft_draft_t* draft, weft_kernel_t* kernel) {
   for (size_t i = 0; i < draft->operation.count; ++i) used |= draft->operation.data[i].loops;
   for (int32_t d = 0; d < draft->space.dim_count; ++d) {
     to[d] = used >> d & 1 ? kernel->dim_count++ : -1;
-    if (to[d] >= 0) kernel->dim[to[d]].extent = draft->space.extent[d];
+    if (to[d] < 0) continue;
+    kernel->dim[to[d]].extent = draft->space.extent[d];
+    if (draft->sequential >> d & 1) kernel->dim[to[d]].kind = WEFT_DIM_SEQUENTIAL;
   }
   for (size_t b = 0; b < draft->buffer.count; ++b) {
     weft_buffer_t* buffer = &draft->buffer.data[b];

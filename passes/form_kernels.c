@@ -11,7 +11,10 @@ enum {
   MAX_INTERNAL_BYTES = 8192,
   // Behind a contraction an internal dimension is one that the contraction can't be split along: only for rows that are
   // no loss (the classes of a small classifier).
-  MAX_INTERNAL_AFTER_CONTRACTION = 32
+  MAX_INTERNAL_AFTER_CONTRACTION = 32,
+  // Few rows keep only few tiles busy: a long one is better reduced by many, in kernels of its own.
+  MIN_ROWS = 4,
+  MAX_LONELY_ROW = 256
 };
 
 static int compare_ops(const void* a, const void* b, void* clusters) {
@@ -45,7 +48,7 @@ static MlirWalkResult visit_operands(MlirOperation op, void* data) {
   dependency_walk_t* walk = data;
   for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && !walk->status; ++i) {
     MlirValue value = mlirOperationGetOperand(op, i);
-    int32_t unit = weft_clusters_unit_of(walk->clusters, weft_value_producer(value));
+    int32_t unit = weft_clusters_unit_of(walk->clusters, weft_ir_producer(value));
     if (unit >= 0) walk->status = walk->call(walk->self, unit, value);
   }
   return walk->status ? MlirWalkResultInterrupt : MlirWalkResultAdvance;
@@ -122,7 +125,7 @@ static size_t widest_element(const weft_generic_t* generic) {
     weft_shape_t shape;
     weft_dtype_e dtype;
     MlirValue value = mlirOperationGetOperand(generic->op, i);
-    if (weft_value_shape(value, &shape, &dtype) && weft_dtype_size(dtype) > widest) widest = weft_dtype_size(dtype);
+    if (weft_ir_shape(value, &shape, &dtype) && weft_dtype_size(dtype) > widest) widest = weft_dtype_size(dtype);
   }
   return widest;
 }
@@ -133,7 +136,7 @@ static bool is_internal(int32_t reducers, int32_t walkers) {
 
 static bool is_sensible(const weft_cluster_t* cluster, const weft_generic_t* generic, const int32_t* loop) {
   bool adds_internal = false, contracts = false;
-  double row = 1;
+  double row = 1, rows = 1;
   int32_t reducers[WEFT_MAX_DIMS], walkers[WEFT_MAX_DIMS];
   for (int32_t d = 0; d < cluster->space.dim_count; ++d) {
     reducers[d] = cluster->reducers[d];
@@ -152,11 +155,43 @@ static bool is_sensible(const weft_cluster_t* cluster, const weft_generic_t* gen
       adds_internal |= !is_internal(cluster->reducers[d], cluster->walkers[d]);
     } else if (reducers[d] > 0) {
       contracts = true;
+    } else {
+      rows *= (double)cluster->space.extent[d];
     }
   }
   if (!adds_internal) return true;
   if (contracts) return row <= MAX_INTERNAL_AFTER_CONTRACTION;
+  if (rows < MIN_ROWS && row > MAX_LONELY_ROW) return false;
   return row * (double)widest_element(generic) <= MAX_INTERNAL_BYTES;
+}
+
+// How many tensors on the wafer a value is put together from; what is more than WEFT_MOST_INFLOW is not counted out.
+static int32_t count_pieces(MlirValue value) {
+  double splat;
+  int32_t count = 0;
+  MlirOperation op = weft_ir_producer(value);
+  while (!mlirOperationIsNull(op) && weft_ir_role(op) == WEFT_ROLE_MOVEMENT) {
+    if (weft_ir_is(op, "tensor.concat")) {
+      for (intptr_t i = 0; i < mlirOperationGetNumOperands(op) && count <= WEFT_MOST_INFLOW; ++i)
+        count += count_pieces(mlirOperationGetOperand(op, i));
+      return count;
+    }
+    value = mlirOperationGetOperand(op, 0);
+    op = weft_ir_producer(value);
+  }
+  if (mlirOperationIsNull(op)) return 1;
+  return weft_ir_is(op, "arith.constant") || weft_ir_splat(value, &splat) ? 0 : 1;
+}
+
+// What the op adds to a cluster's inflow.
+static int32_t inflow_of(const weft_space_t* space, const weft_generic_t* generic) {
+  int32_t inflow = 0, dim[WEFT_MAX_RANK];
+  for (int32_t i = 0; i < generic->operand_count; ++i) {
+    MlirValue value = mlirOperationGetOperand(generic->op, i);
+    if (!weft_generic_uses(generic, i) || !weft_ir_is_tensor(value) || weft_space_find(space, value, dim)) continue;
+    inflow += count_pieces(value);
+  }
+  return inflow;
 }
 
 // --- Clustering
@@ -178,6 +213,7 @@ static weft_status_t enter(weft_clusters_t* clusters, int32_t target, int32_t un
     cluster->anchor_work = work;
   }
   clusters->unit.data[unit].cluster = target;
+  cluster->inflow += inflow_of(&cluster->space, generic);
   WEFT_RETURN_IF_ERROR(weft_space_add(&cluster->space, generic, loop));
   return WEFT_ARRAY_PUSH(clusters->allocator, &cluster->member, unit);
 }
@@ -187,9 +223,9 @@ static int32_t candidates(const weft_clusters_t* clusters, const weft_generic_t*
                           int32_t out[WEFT_MAX_OPERANDS]) {
   int32_t count = 0;
   for (int32_t i = 0; i < generic->operand_count; ++i) {
-    MlirOperation op = weft_value_producer(mlirOperationGetOperand(generic->op, i));
-    while (!mlirOperationIsNull(op) && weft_op_role(op) == WEFT_ROLE_MOVEMENT)
-      op = weft_value_producer(mlirOperationGetOperand(op, 0));
+    MlirOperation op = weft_ir_producer(mlirOperationGetOperand(generic->op, i));
+    while (!mlirOperationIsNull(op) && weft_ir_role(op) == WEFT_ROLE_MOVEMENT)
+      op = weft_ir_producer(mlirOperationGetOperand(op, 0));
     int32_t unit = weft_clusters_unit_of(clusters, op);
     int32_t cluster = unit < 0 ? -1 : clusters->unit.data[unit].cluster, at = 0;
     if (cluster < 0) continue;
@@ -210,6 +246,7 @@ static weft_status_t place(weft_clusters_t* clusters, int32_t unit) {
     const weft_cluster_t* cluster = &clusters->cluster.data[candidate[i]];
     bool circle;
     if (!weft_space_map(&cluster->space, &generic, loop) || !is_sensible(cluster, &generic, loop)) continue;
+    if (cluster->inflow + inflow_of(&cluster->space, &generic) > WEFT_MOST_INFLOW) continue;
     WEFT_RETURN_IF_ERROR(closes_circle(clusters, unit, candidate[i], &circle));
     if (!circle) return enter(clusters, candidate[i], unit, &generic, loop);
   }
@@ -222,7 +259,7 @@ static weft_status_t place(weft_clusters_t* clusters, int32_t unit) {
 static weft_status_t form(weft_clusters_t* clusters) {
   MlirOperation op = mlirBlockGetFirstOperation(clusters->block);
   for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
-    weft_unit_t unit = {.op = op, .role = weft_op_role(op), .cluster = -1};
+    weft_unit_t unit = {.op = op, .role = weft_ir_role(op), .cluster = -1};
     WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(clusters->allocator, &clusters->by_pointer, (int32_t)clusters->unit.count));
     WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(clusters->allocator, &clusters->unit, unit));
   }

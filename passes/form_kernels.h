@@ -5,7 +5,7 @@
 
 typedef struct weft_unit_t { // an op of main's block
   MlirOperation op;
-  weft_op_role_e role;
+  weft_ir_role_e role;
   int32_t cluster; // -1: none
   bool erased;
 } weft_unit_t;
@@ -15,6 +15,7 @@ typedef struct weft_cluster_t {
   int32_t reducers[WEFT_MAX_DIMS], walkers[WEFT_MAX_DIMS]; // ops that reduce over a dimension, that walk it in parallel
   int32_t anchor; // the unit that the kernel is named after: the one with most to calculate
   double anchor_work;
+  int32_t inflow; // tensors that come from outside: as many streams end at a tile
 } weft_cluster_t;
 typedef struct weft_clusters_t {
   weft_allocator_t allocator;

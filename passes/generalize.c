@@ -9,7 +9,7 @@ static MlirWalkResult find_named(MlirOperation op, void* found) {
   static const char* const kept[] = {"linalg.generic", "linalg.fill", "linalg.yield", "linalg.index"};
   if (name.length < 7 || memcmp(name.data, "linalg.", 7) != 0) return MlirWalkResultAdvance;
   for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); ++i)
-    if (weft_op_is(op, kept[i])) return MlirWalkResultAdvance;
+    if (weft_ir_is(op, kept[i])) return MlirWalkResultAdvance;
   *(bool*)found = true;
   return MlirWalkResultInterrupt;
 }

@@ -48,11 +48,18 @@ static bool is_parallel(const weft_kernel_t* kernel, int32_t dim) {
   return true;
 }
 
+// A sequential dimension is what it is. Sums inside of it stay whole: a chain would add its latency to every trip.
+static bool is_loop(const weft_kernel_t* kernel) {
+  for (int32_t d = 0; d < kernel->dim_count; ++d)
+    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) return true;
+  return false;
+}
+
 void weft_kernel_classify(weft_kernel_t* kernel) {
   int64_t best = 0;
   uint32_t reduction = 0;
   kernel->reduce_operation = -1;
-  for (int32_t i = 0; i < kernel->operation_count; ++i) {
+  for (int32_t i = 0; i < kernel->operation_count && !is_loop(kernel); ++i) {
     weft_op_e combiner;
     if (!find_combiner(&kernel->operation[i], &combiner)) continue;
     uint32_t mask = splittable(kernel, i);
@@ -66,7 +73,8 @@ void weft_kernel_classify(weft_kernel_t* kernel) {
     kernel->combiner = combiner;
   }
   for (int32_t d = 0; d < kernel->dim_count; ++d)
-    kernel->dim[d].kind = reduction >> d & 1       ? WEFT_DIM_REDUCTION
-                          : is_parallel(kernel, d) ? WEFT_DIM_PARALLEL
-                                                   : WEFT_DIM_INTERNAL;
+    if (kernel->dim[d].kind != WEFT_DIM_SEQUENTIAL)
+      kernel->dim[d].kind = reduction >> d & 1       ? WEFT_DIM_REDUCTION
+                            : is_parallel(kernel, d) ? WEFT_DIM_PARALLEL
+                                                     : WEFT_DIM_INTERNAL;
 }

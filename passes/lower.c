@@ -25,12 +25,29 @@ static MlirOperation in_block(MlirOperation op, MlirBlock block) {
   return op;
 }
 
+static bool is_empty(MlirValue value) {
+  weft_shape_t shape;
+  weft_dtype_e dtype;
+  return weft_ir_shape(value, &shape, &dtype) && weft_shape_elements(&shape) == 0;
+}
+
 static bool has_live_use(MlirValue value, live_t* sorted, size_t count, MlirBlock block) {
   for (MlirOpOperand use = mlirValueGetFirstUse(value); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
     const live_t* user = find_live(sorted, count, in_block(mlirOpOperandGetOwner(use), block));
     if (user && user->live) return true;
   }
   return false;
+}
+
+// What the tensor IR says, unless the model says it better.
+static weft_status_t refine_dtype(const weft_dtype_e* list, intptr_t index, const char* name,
+                                  weft_dtype_e* inout_dtype) {
+  if (!list) return weft_ok();
+  if (!weft_dtype_same_bits(list[index], *inout_dtype))
+    return weft_error(INVALID_ARGUMENT, "%s is %s in the model, %s in the tensor IR", name,
+                      weft_dtype_name(list[index]), weft_dtype_name(*inout_dtype));
+  *inout_dtype = list[index];
+  return weft_ok();
 }
 
 static weft_status_t lower_inputs(weft_lowering_t* lowering, MlirBlock block, const weft_passes_names_t* names) {
@@ -46,11 +63,10 @@ static weft_status_t lower_inputs(weft_lowering_t* lowering, MlirBlock block, co
       WEFT_RETURN_IF_ERROR(weft_arena_strdup(&fabric->arena, names->input[i], &tensor.name));
     else
       WEFT_RETURN_IF_ERROR(weft_arena_printf(&fabric->arena, &tensor.name, "input%" PRIdPTR, i));
-    if (!weft_value_shape(value, &tensor.shape, &tensor.dtype))
+    if (!weft_ir_shape(value, &tensor.shape, &tensor.dtype))
       return weft_error(UNSUPPORTED, "input %s is no static tensor of at most %d dimensions", tensor.name,
                         (int)WEFT_MAX_RANK);
-    if (weft_shape_elements(&tensor.shape) == 0)
-      return weft_error(UNSUPPORTED, "input %s has no elements", tensor.name);
+    WEFT_RETURN_IF_ERROR(refine_dtype(names ? names->input_dtype : NULL, i, tensor.name, &tensor.dtype));
     fabric->input[i] = (int32_t)lowering->tensor.count;
     WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(lowering->allocator, &lowering->tensor, tensor));
     WEFT_RETURN_IF_ERROR(weft_lower_whole(lowering, fabric->input[i], &source));
@@ -73,13 +89,19 @@ static weft_status_t lower_kernels(weft_lowering_t* lowering, MlirBlock block, l
   weft_status_t status = weft_ok();
   for (size_t i = 0; i < count && !status; ++i) {
     MlirOperation op = order[i].op;
-    if (weft_op_role(op) != WEFT_ROLE_KERNEL || !find_live(sorted, count, op)->live) continue;
+    if (weft_ir_role(op) != WEFT_ROLE_KERNEL || !find_live(sorted, count, op)->live) continue;
     size_t results = (size_t)mlirOperationGetNumResults(op);
     bool* result_is_live = NULL;
     status = weft_allocator_calloc(lowering->allocator, results + 1, sizeof(bool), (void**)&result_is_live);
-    for (size_t r = 0; r < results && !status; ++r)
-      result_is_live[r] = has_live_use(mlirOperationGetResult(op, (intptr_t)r), sorted, count, block);
-    if (!status) status = weft_lower_kernel(lowering, op, result_is_live);
+    bool any = false; // result with elements; the others need no work
+    for (size_t r = 0; r < results && !status; ++r) {
+      MlirValue result = mlirOperationGetResult(op, (intptr_t)r);
+      result_is_live[r] = has_live_use(result, sorted, count, block) && !is_empty(result);
+      any |= result_is_live[r];
+    }
+    if (!status && any)
+      status = weft_ir_is(op, "scf.for") ? weft_lower_loop(lowering, op, result_is_live)
+                                         : weft_lower_kernel(lowering, op, result_is_live);
     weft_allocator_free(lowering->allocator, result_is_live);
   }
   weft_allocator_free(lowering->allocator, sorted);
@@ -108,13 +130,14 @@ static weft_status_t lower_outputs(weft_lowering_t* lowering, MlirOperation term
     if (!made_on_wafer) { // only tiles send to the host
       weft_index_row_t rows[WEFT_MAX_RANK] = {0};
       for (int32_t r = 0; r < source.shape.rank; ++r) rows[r].coefficient[r] = 1;
-      MlirOperation producer = weft_value_producer(value);
+      MlirOperation producer = weft_ir_producer(value);
       MlirOperation op = mlirOperationIsNull(producer) ? terminator : producer;
       weft_source_t copy;
       WEFT_RETURN_IF_ERROR(weft_lower_copy(lowering, op, &source, rows, &source.shape, &copy));
       source = copy;
     }
     output->dtype = source.dtype;
+    WEFT_RETURN_IF_ERROR(refine_dtype(names ? names->output_dtype : NULL, i, output->name, &output->dtype));
     output->shape = source.shape;
     output->has_fill = source.has_fill;
     output->fill = source.fill;
@@ -135,6 +158,7 @@ static weft_status_t lower_main(weft_lowering_t* lowering, MlirOperation main, c
   if (!status) status = lower_inputs(lowering, block, names);
   if (!status) status = lower_kernels(lowering, block, order.data, order.count);
   if (!status) status = lower_outputs(lowering, order.data[order.count - 1].op, names);
+  if (!status) status = weft_lower_relays(lowering);
   WEFT_ARRAY_FREE(lowering->allocator, &order);
   void* copy;
   if (!status)

@@ -43,9 +43,19 @@ typedef struct accumulation_t {
   weft_op_e combiner;
   weft_dtype_e dtype; // as the combiner reads it
   MlirValue x;
+  bool is_subtracted; // acc - x: a sum of -x
 } accumulation_t;
 
-static bool find_accumulation(const weft_body_t* body, MlirValue yielded, MlirValue accumulator, accumulation_t* out) {
+static bool find_difference(MlirOperation op, MlirValue accumulator, accumulation_t* out) {
+  if (!weft_ir_is(op, "arith.subf") && !weft_ir_is(op, "arith.subi")) return false;
+  out->x = mlirOperationGetOperand(op, 1);
+  out->combiner = WEFT_OP_ADD;
+  out->is_subtracted = true;
+  return mlirValueEqual(mlirOperationGetOperand(op, 0), accumulator) && !mlirValueEqual(out->x, accumulator) &&
+         weft_body_dtype(accumulator, false, &out->dtype);
+}
+
+static bool find_accumulation(MlirValue yielded, MlirValue accumulator, accumulation_t* out) {
   static const struct {
     const char* name;
     weft_op_e op;
@@ -55,10 +65,9 @@ static bool find_accumulation(const weft_body_t* body, MlirValue yielded, MlirVa
       {"arith.muli", WEFT_OP_MUL, false}, {"arith.maximumf", WEFT_OP_MAX, false}, {"arith.maxsi", WEFT_OP_MAX, false},
       {"arith.maxui", WEFT_OP_MAX, true}, {"arith.minimumf", WEFT_OP_MIN, false}, {"arith.minsi", WEFT_OP_MIN, false},
       {"arith.minui", WEFT_OP_MIN, true}, {"arith.ori", WEFT_OP_MAX, false},      {"arith.andi", WEFT_OP_MIN, false}};
-  MlirOperation op = weft_value_producer(yielded);
-  (void)body;
+  MlirOperation op = weft_ir_producer(yielded);
   for (size_t i = 0; i < sizeof(combiners) / sizeof(combiners[0]); ++i) {
-    if (!weft_op_is(op, combiners[i].name)) continue;
+    if (!weft_ir_is(op, combiners[i].name)) continue;
     if (!weft_body_dtype(yielded, combiners[i].is_unsigned, &out->dtype)) return false;
     // On bools, or is the larger and and the smaller; on wider integers they have no combiner.
     bool bitwise = i >= 10;
@@ -66,11 +75,10 @@ static bool find_accumulation(const weft_body_t* body, MlirValue yielded, MlirVa
     MlirValue left = mlirOperationGetOperand(op, 0), right = mlirOperationGetOperand(op, 1);
     bool is_left = mlirValueEqual(left, accumulator), is_right = mlirValueEqual(right, accumulator);
     if (is_left == is_right) return false;
-    out->combiner = combiners[i].op;
-    out->x = is_left ? right : left;
+    *out = (accumulation_t){combiners[i].op, out->dtype, is_left ? right : left, false};
     return true;
   }
-  return false;
+  return find_difference(op, accumulator, out);
 }
 
 // acc += a * b in one operation. Factors that were widened to the accumulator's type are read as they are: their
@@ -92,13 +100,18 @@ static weft_status_t accumulate_products(weft_body_t* body, MlirOperation produc
 }
 
 static weft_status_t accumulate(weft_body_t* body, const accumulation_t* accumulation, int32_t to) {
-  MlirOperation op = weft_value_producer(accumulation->x);
+  MlirOperation op = weft_ir_producer(accumulation->x);
   weft_scalar_t x, self = {.buffer = to};
+  if (accumulation->is_subtracted) {
+    weft_scalar_t minus_one = {.buffer = -1, .immediate = -1, .dtype = accumulation->dtype};
+    WEFT_RETURN_IF_ERROR(weft_body_evaluate(body, accumulation->x, &x));
+    return append(body, WEFT_OP_MLA, accumulation->dtype, loop_mask(body), to, &x, &minus_one);
+  }
   if (accumulation->combiner == WEFT_OP_ADD) {
     MlirValue narrow;
     weft_dtype_e from;
     bool done = false;
-    if (weft_op_is(op, "arith.mulf") || weft_op_is(op, "arith.muli"))
+    if (weft_ir_is(op, "arith.mulf") || weft_ir_is(op, "arith.muli"))
       WEFT_RETURN_IF_ERROR(accumulate_products(body, op, accumulation->dtype, to, &done));
     if (done) return weft_ok();
     if (weft_body_before_widening(accumulation->x, &narrow, &from)) { // one operation, not a conversion and a sum
@@ -121,8 +134,8 @@ static weft_status_t lower_accumulation(weft_body_t* body, int32_t i, MlirValue 
   int32_t operand = generic->input_count + i;
   MlirValue accumulator = mlirBlockGetArgument(generic->body, operand);
   accumulation_t accumulation;
-  if (!find_accumulation(body, yielded, accumulator, &accumulation))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, generic->op,
+  if (!find_accumulation(yielded, accumulator, &accumulation))
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, generic->op,
                          "a reduction has to be a sum, product, maximum or minimum of its accumulator and one value");
   weft_buffer_t buffer = result_buffer(body, i, accumulation.dtype, leaves);
   uint32_t result_loops = weft_buffer_dims(&buffer);

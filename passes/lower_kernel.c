@@ -6,8 +6,9 @@
 
 // --- Copies
 
-weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const weft_source_t* source,
-                              const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source) {
+weft_status_t weft_lower_copy_named(weft_lowering_t* lowering, const char* name, const weft_source_t* source,
+                                    const weft_index_row_t* rows, const weft_shape_t* shape,
+                                    weft_source_t* out_source) {
   weft_draft_t draft = {.lowering = lowering, .space = {.allocator = lowering->allocator}};
   weft_buffer_t from = {.kind = WEFT_BUFFER_OPERAND,
                         .dtype = source->dtype,
@@ -32,23 +33,29 @@ weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const
     for (int32_t r = 0; r < from.rank; ++r) from.row[r].coefficient[dim] = rows[r].coefficient[d];
   }
   weft_tensor_t tensor = {.kind = WEFT_TENSOR_RESULT, .dtype = source->dtype, .shape = *shape};
-  weft_text_t name;
-  weft_text_initialize(lowering->allocator, &name);
-  weft_status_t status = weft_tensor_location_name(mlirOperationGetLocation(op), &name);
-  if (!status) status = WEFT_ARRAY_PUSH(lowering->allocator, &lowering->tensor, tensor);
+  weft_status_t status = WEFT_ARRAY_PUSH(lowering->allocator, &lowering->tensor, tensor);
   if (!status && !source->splat) status = weft_draft_add_buffer(&draft, &from, &operation.source[0]);
   if (!status) status = weft_draft_add_buffer(&draft, &to, &operation.destination);
   if (!status) status = weft_draft_add_operation(&draft, &operation);
-  if (!status) status = weft_draft_finish(&draft, name.data, name.data);
+  if (!status) status = weft_draft_finish(&draft, name, name);
   if (!status) status = weft_lower_whole(lowering, to.tensor, out_source);
   weft_draft_deinitialize(&draft);
+  return status;
+}
+
+weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const weft_source_t* source,
+                              const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source) {
+  weft_text_t name;
+  weft_text_initialize(lowering->allocator, &name);
+  weft_status_t status = weft_tensor_location_name(mlirOperationGetLocation(op), &name);
+  if (!status) status = weft_lower_copy_named(lowering, name.data, source, rows, shape, out_source);
   weft_text_deinitialize(&name);
   return status;
 }
 
 // --- Kernels
 
-static weft_status_t add_node(weft_text_t* nodes, MlirOperation op) {
+weft_status_t weft_lower_add_node(weft_text_t* nodes, MlirOperation op) {
   weft_text_t name;
   weft_text_initialize(nodes->allocator, &name);
   weft_status_t status = weft_tensor_location_name(mlirOperationGetLocation(op), &name);
@@ -121,13 +128,13 @@ static weft_status_t lower_compute(weft_draft_t* draft, const region_t* region, 
   WEFT_RETURN_IF_ERROR(weft_generic_read(op, &generic));
   for (int32_t l = 0; l < generic.loop_count; ++l)
     if (generic.extent[l] == 0)
-      return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "loop d%" PRId32 " has no iterations", l);
+      return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "loop d%" PRId32 " has no iterations", l);
   for (intptr_t i = 0; i < mlirOperationGetNumResults(op); ++i)
     leaves[i] = is_yielded(region, mlirOperationGetResult(op, i));
   if (draft->made.count == 0) {
     weft_space_start(draft->lowering->allocator, &generic, &draft->space, loop);
   } else if (!weft_space_map(&draft->space, &generic, loop)) {
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "its loops are not those of the kernel that it is in");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "its loops are not those of the kernel that it is in");
   }
   WEFT_RETURN_IF_ERROR(weft_draft_generic(draft, &generic, loop, leaves));
   return weft_space_add(&draft->space, &generic, loop);
@@ -142,12 +149,12 @@ static weft_status_t lower_results(weft_draft_t* draft, const region_t* region, 
     for (size_t m = 0; m < draft->made.count; ++m)
       if (mlirValueEqual(draft->made.data[m].value, value)) buffer = draft->made.data[m].scalar.buffer;
     if (buffer < 0 || draft->buffer.data[buffer].kind != WEFT_BUFFER_RESULT)
-      return weft_op_error(WEFT_STATUS_UNSUPPORTED, kernel, "result %" PRIdPTR " is not calculated in the kernel", i);
+      return weft_ir_error(WEFT_STATUS_UNSUPPORTED, kernel, "result %" PRIdPTR " is not calculated in the kernel", i);
     weft_source_t source;
     weft_tensor_t tensor = {.kind = WEFT_TENSOR_RESULT};
     if (draft->buffer.data[buffer].tensor < 0) {
       draft->buffer.data[buffer].tensor = (int32_t)lowering->tensor.count;
-      weft_value_shape(value, &tensor.shape, &tensor.dtype);
+      weft_ir_shape(value, &tensor.shape, &tensor.dtype);
       tensor.dtype = draft->buffer.data[buffer].dtype;
       WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(lowering->allocator, &lowering->tensor, tensor));
     }
@@ -167,17 +174,17 @@ weft_status_t weft_lower_kernel(weft_lowering_t* lowering, MlirOperation kernel,
   weft_status_t status = collect(lowering, &region);
   for (size_t i = 0; i < region.op.count && !status; ++i) {
     MlirOperation op = region.op.data[i];
-    weft_op_role_e role = weft_op_role(op);
+    weft_ir_role_e role = weft_ir_role(op);
     if (role == WEFT_ROLE_FILL || role == WEFT_ROLE_MOVEMENT) continue;
     if (role != WEFT_ROLE_COMPUTE) {
-      status = weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place in a kernel");
+      status = weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place in a kernel");
       break;
     }
     status = lower_compute(&draft, &region, op);
-    if (!status) status = add_node(&nodes, op);
+    if (!status) status = weft_lower_add_node(&nodes, op);
   }
   if (!status) status = lower_results(&draft, &region, kernel);
-  MlirStringRef text = mlirStringAttrGetValue(weft_op_attribute(kernel, "name"));
+  MlirStringRef text = mlirStringAttrGetValue(weft_ir_attribute(kernel, "name"));
   if (!status) status = weft_text_append(&name, text.data, text.length);
   if (!status) status = weft_text_append(&name, "", 0);
   if (!status) status = weft_draft_finish(&draft, name.data ? name.data : "", nodes.data ? nodes.data : "");

@@ -36,6 +36,8 @@ weft_status_t weft_lower_whole(weft_lowering_t* lowering, int32_t tensor, weft_s
 // names it.
 weft_status_t weft_lower_copy(weft_lowering_t* lowering, MlirOperation op, const weft_source_t* source,
                               const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source);
+weft_status_t weft_lower_copy_named(weft_lowering_t* lowering, const char* name, const weft_source_t* source,
+                                    const weft_index_row_t* rows, const weft_shape_t* shape, weft_source_t* out_source);
 weft_status_t weft_lower_constant(weft_lowering_t* lowering, const char* name, weft_dtype_e dtype,
                                   const weft_shape_t* shape, const void* data, weft_source_t* out_source);
 
@@ -49,9 +51,12 @@ typedef struct weft_made_t {
   MlirValue value;
   weft_scalar_t scalar;
 } weft_made_t;
+typedef struct weft_loop_t weft_loop_t; // lower_loop.c
 typedef struct weft_draft_t {
   weft_lowering_t* lowering;
   weft_space_t space;
+  weft_loop_t* loop;   // NULL: the kernel is no loop
+  uint32_t sequential; // mask of the dimension that counts its trips
   WEFT_ARRAY(weft_buffer_t) buffer;
   WEFT_ARRAY(weft_operation_t) operation;
   WEFT_ARRAY(MlirValue) operand; // of each buffer: the value an OPERAND reads (null: none)
@@ -80,5 +85,14 @@ void weft_kernel_classify(weft_kernel_t* kernel);
 // draft.c: names, kinds, arena copies; appends the kernel and the tensors of its results. out_tensor[b]: of buffer b or
 // -1.
 weft_status_t weft_draft_finish(weft_draft_t* draft, const char* name, const char* nodes);
+// relay.c: copy kernels where more streams would begin or end at a kernel's tiles than a router has colours. After all
+// else.
+weft_status_t weft_lower_relays(weft_lowering_t* lowering);
 // lower_kernel.c
 weft_status_t weft_lower_kernel(weft_lowering_t* lowering, MlirOperation kernel, const bool* result_is_live);
+// Adds the op's node to a list of names, once.
+weft_status_t weft_lower_add_node(weft_text_t* nodes, MlirOperation op);
+// lower_loop.c: an scf.for.
+weft_status_t weft_lower_loop(weft_lowering_t* lowering, MlirOperation loop, const bool* result_is_live);
+// What an op of the loop's body reads at `rows`.
+weft_status_t weft_loop_operand(weft_loop_t* loop, MlirValue value, const weft_map_t* rows, weft_scalar_t* out_scalar);

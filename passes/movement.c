@@ -12,7 +12,9 @@ weft_status_t weft_lower_remember(weft_lowering_t* lowering, MlirValue value, co
 
 weft_status_t weft_lower_whole(weft_lowering_t* lowering, int32_t tensor, weft_source_t* out_source) {
   const weft_tensor_t* of = &lowering->tensor.data[tensor];
-  *out_source = (weft_source_t){.dtype = of->dtype, .shape = of->shape, .piece_count = 1};
+  *out_source = (weft_source_t){.dtype = of->dtype, .shape = of->shape};
+  if (weft_shape_elements(&of->shape) == 0) return weft_ok();
+  out_source->piece_count = 1;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&lowering->fabric->arena, 1, &out_source->piece));
   out_source->piece[0] = (weft_piece_t){.tensor = tensor, .view = weft_view_identity(&of->shape)};
   return weft_ok();
@@ -38,10 +40,10 @@ static weft_status_t lower_constant_op(weft_lowering_t* lowering, MlirOperation 
   size_t size;
   weft_shape_t shape;
   weft_dtype_e dtype;
-  if (!weft_value_shape(mlirOperationGetResult(op, 0), &shape, &dtype))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "a constant of more than %d dimensions", (int)WEFT_MAX_RANK);
+  if (!weft_ir_shape(mlirOperationGetResult(op, 0), &shape, &dtype))
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "a constant of more than %d dimensions", (int)WEFT_MAX_RANK);
   weft_status_t status = weft_tensor_location_name(mlirOperationGetLocation(op), &name);
-  if (!status) status = weft_tensor_constant_bytes(lowering->allocator, weft_op_attribute(op, "value"), &data, &size);
+  if (!status) status = weft_tensor_constant_bytes(lowering->allocator, weft_ir_attribute(op, "value"), &data, &size);
   if (!status) status = weft_lower_constant(lowering, name.data, dtype, &shape, data, out);
   weft_allocator_free(lowering->allocator, data);
   weft_text_deinitialize(&name);
@@ -120,14 +122,14 @@ static bool change_margin(weft_view_t* view, weft_shape_t* shape, const void* ho
 }
 
 static weft_status_t read_sizes(MlirOperation op, const char* name, int64_t* out, int32_t* inout_count) {
-  MlirAttribute list = weft_op_attribute(op, name);
+  MlirAttribute list = weft_ir_attribute(op, name);
   intptr_t count = mlirAttributeIsNull(list) ? 0 : mlirDenseArrayGetNumElements(list);
   if (count > WEFT_MAX_RANK)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "more than %d dimensions", (int)WEFT_MAX_RANK);
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "more than %d dimensions", (int)WEFT_MAX_RANK);
   for (intptr_t i = 0; i < count; ++i) {
     out[i] = mlirDenseI64ArrayGetElement(list, i);
     if (out[i] == mlirShapedTypeGetDynamicSize())
-      return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "%s is not static", name);
+      return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "%s is not static", name);
   }
   *inout_count = (int32_t)count;
   return weft_ok();
@@ -156,8 +158,8 @@ static weft_status_t move_pad(weft_lowering_t* lowering, MlirOperation op, weft_
   int32_t count;
   double fill;
   MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
-  if (!weft_value_splat(mlirOperationGetOperand(mlirBlockGetTerminator(body), 0), &fill))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "the padding is not constant");
+  if (!weft_ir_splat(mlirOperationGetOperand(mlirBlockGetTerminator(body), 0), &fill))
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "the padding is not constant");
   WEFT_RETURN_IF_ERROR(read_sizes(op, "static_low", margin.low, &count));
   WEFT_RETURN_IF_ERROR(read_sizes(op, "static_high", margin.high, &count));
   *out_fits = !source->has_fill || same_value(source->fill, fill);
@@ -187,14 +189,14 @@ static weft_status_t move_transpose(weft_lowering_t* lowering, const weft_generi
 
 static weft_status_t move_once(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to,
                                weft_source_t* source, bool* out_fits) {
-  if (source->splat && !weft_op_is(op, "tensor.pad")) {
+  if (source->splat && !weft_ir_is(op, "tensor.pad")) {
     *out_fits = true;
-  } else if (weft_op_is(op, "tensor.extract_slice")) {
+  } else if (weft_ir_is(op, "tensor.extract_slice")) {
     WEFT_RETURN_IF_ERROR(move_slice(lowering, op, to, source, out_fits));
-  } else if (weft_op_is(op, "tensor.pad")) {
+  } else if (weft_ir_is(op, "tensor.pad")) {
     if (source->splat) WEFT_RETURN_IF_ERROR(spread_splat(lowering, source));
     WEFT_RETURN_IF_ERROR(move_pad(lowering, op, source, out_fits));
-  } else if (weft_op_is(op, "linalg.generic")) {
+  } else if (weft_ir_is(op, "linalg.generic")) {
     weft_generic_t generic;
     WEFT_RETURN_IF_ERROR(weft_generic_read(op, &generic));
     WEFT_RETURN_IF_ERROR(move_transpose(lowering, &generic, source, out_fits));
@@ -224,7 +226,7 @@ static weft_status_t copy_broadcast(weft_lowering_t* lowering, MlirOperation op,
 
 static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, const weft_shape_t* to,
                                  weft_source_t* out) {
-  int64_t axis = mlirIntegerAttrGetValueInt(weft_op_attribute(op, "dim")), at = 0;
+  int64_t axis = mlirIntegerAttrGetValueInt(weft_ir_attribute(op, "dim")), at = 0;
   WEFT_ARRAY(weft_piece_t) piece = {0};
   weft_status_t status = weft_ok();
   bool has_fill = false;
@@ -256,7 +258,7 @@ static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, co
       if (!status) status = change_pieces(lowering, &part, change_margin, &margin, &fits);
     }
     if (!status && !fits)
-      status = weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "operand %" PRIdPTR " can't be placed", i);
+      status = weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "operand %" PRIdPTR " can't be placed", i);
     for (int32_t p = 0; p < part.piece_count && !status && !part.splat; ++p)
       status = WEFT_ARRAY_PUSH(lowering->allocator, &piece, part.piece[p]);
   }
@@ -277,13 +279,13 @@ static weft_status_t move_concat(weft_lowering_t* lowering, MlirOperation op, co
 
 static weft_status_t move(weft_lowering_t* lowering, MlirOperation op, weft_source_t* out) {
   weft_shape_t to = out->shape;
-  if (weft_op_is(op, "tensor.concat")) return move_concat(lowering, op, &to, out);
+  if (weft_ir_is(op, "tensor.concat")) return move_concat(lowering, op, &to, out);
   weft_source_t source, moved;
   WEFT_RETURN_IF_ERROR(weft_lower_source(lowering, mlirOperationGetOperand(op, 0), &source));
   bool fits;
   moved = source;
   WEFT_RETURN_IF_ERROR(move_once(lowering, op, &to, &moved, &fits));
-  if (!fits && weft_op_is(op, "linalg.generic")) {
+  if (!fits && weft_ir_is(op, "linalg.generic")) {
     moved = source;
     WEFT_RETURN_IF_ERROR(copy_broadcast(lowering, op, &to, &moved));
     fits = true;
@@ -293,7 +295,7 @@ static weft_status_t move(weft_lowering_t* lowering, MlirOperation op, weft_sour
     moved = source;
     WEFT_RETURN_IF_ERROR(move_once(lowering, op, &to, &moved, &fits));
   }
-  if (!fits) return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "this movement has no view, even of a whole tensor");
+  if (!fits) return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "this movement has no view, even of a whole tensor");
   if (!moved.splat && moved.piece_count == 0) { // only padding is left
     moved.splat = true;
     moved.value = moved.fill;
@@ -308,24 +310,23 @@ weft_status_t weft_lower_source(weft_lowering_t* lowering, MlirValue value, weft
       *out_source = lowering->known.data[i].source;
       return weft_ok();
     }
-  MlirOperation op = weft_value_producer(value);
+  MlirOperation op = weft_ir_producer(value);
   *out_source = (weft_source_t){0};
   if (mlirOperationIsNull(op)) return weft_error(INTERNAL, "a value that neither an op nor main's arguments define");
-  if (!weft_value_shape(value, &out_source->shape, &out_source->dtype))
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "its result is no static tensor of at most %d dimensions",
+  if (!weft_ir_shape(value, &out_source->shape, &out_source->dtype))
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "its result is no static tensor of at most %d dimensions",
                          (int)WEFT_MAX_RANK);
-  if (weft_shape_elements(&out_source->shape) == 0)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "its result has no elements");
-  weft_op_role_e role = weft_op_role(op);
-  if (weft_value_splat(value, &out_source->value))
+  if (weft_shape_elements(&out_source->shape) == 0) return weft_ok(); // nothing to bring, from nowhere
+  weft_ir_role_e role = weft_ir_role(op);
+  if (weft_ir_splat(value, &out_source->value))
     out_source->splat = true;
-  else if (weft_op_is(op, "arith.constant"))
+  else if (weft_ir_is(op, "arith.constant"))
     WEFT_RETURN_IF_ERROR(lower_constant_op(lowering, op, out_source));
   else if (role == WEFT_ROLE_MOVEMENT)
     WEFT_RETURN_IF_ERROR(move(lowering, op, out_source));
   else if (role == WEFT_ROLE_COMPUTE)
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it is outside of a kernel: run weft-form-kernels first");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "it is outside of a kernel: run weft-form-kernels first");
   else
-    return weft_op_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place on the wafer");
+    return weft_ir_error(WEFT_STATUS_UNSUPPORTED, op, "it has no place on the wafer");
   return weft_lower_remember(lowering, value, out_source);
 }

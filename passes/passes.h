@@ -13,6 +13,9 @@ weft_status_t weft_passes_print(weft_text_t* text);
 typedef struct weft_passes_names_t {
   const char* const* input;
   const char* const* output;
+  // The model's types, or NULL: integers of the tensor IR have no sign.
+  const weft_dtype_e* input_dtype;
+  const weft_dtype_e* output_dtype;
 } weft_passes_names_t;
 // A module whose function main consists of weft.kernel ops and movements -> fabric IR, stage KERNELS, no alternatives
 // yet. Constants are copied into the fabric's arena or refer to resource blobs (the module must outlive the fabric).

@@ -1,9 +1,11 @@
 #include "passes/form_kernels.h"
 #include "passes/passes.h"
+#include "passes/quantize.h"
 
 // name, function, description
 #define WEFT_PASSES(X)                                                                                                 \
   X("weft-generalize", weft_pass_generalize, "turn named linalg ops into linalg.generic")                              \
+  X("weft-quantize", weft_pass_quantize, "turn quantised real numbers into integers, with one scale behind each sum")  \
   X("weft-form-kernels", weft_pass_form_kernels, "cluster the computation of main into weft.kernel ops")
 
 static const weft_tensor_pass_t table[] = {
@@ -22,7 +24,8 @@ weft_status_t weft_passes_register(weft_tensor_context_t* context) {
 // every position that looks at it. Kernels fuse by sharing tiles instead. Unit extents stay too: kernels skip them by
 // themselves, and folding them would put reshapes between ops.
 const char* weft_passes_default_pipeline(void) {
-  return "builtin.module(canonicalize,cse,weft-generalize,canonicalize,cse,weft-form-kernels,canonicalize,cse)";
+  return "builtin.module(canonicalize,cse,weft-generalize,canonicalize,cse,weft-quantize,canonicalize,cse,"
+         "weft-form-kernels,canonicalize,cse)";
 }
 
 weft_status_t weft_passes_print(weft_text_t* text) {

@@ -31,6 +31,7 @@
   X("arith.shrui", SHR, U)                                                                                             \
   X("math.absf", ABS, S)                                                                                               \
   X("math.absi", ABS, S)                                                                                               \
+  X("math.ipowi", POW, S)                                                                                              \
   X("math.powf", POW, S)                                                                                               \
   X("math.atan2", ATAN2, S)                                                                                            \
   X("math.sqrt", SQRT, S)                                                                                              \

@@ -11,13 +11,13 @@ bool weft_generic_uses(const weft_generic_t* generic, int32_t operand) {
 }
 
 bool weft_movement_is_unit_reshape(MlirOperation op, int32_t out_to[WEFT_MAX_RANK]) {
-  if (!weft_op_is(op, "tensor.expand_shape") && !weft_op_is(op, "tensor.collapse_shape") &&
-      !weft_op_is(op, "tensor.cast"))
+  if (!weft_ir_is(op, "tensor.expand_shape") && !weft_ir_is(op, "tensor.collapse_shape") &&
+      !weft_ir_is(op, "tensor.cast"))
     return false;
   weft_shape_t from, to;
   weft_dtype_e dtype;
-  if (!weft_value_shape(mlirOperationGetOperand(op, 0), &from, &dtype) ||
-      !weft_value_shape(mlirOperationGetResult(op, 0), &to, &dtype))
+  if (!weft_ir_shape(mlirOperationGetOperand(op, 0), &from, &dtype) ||
+      !weft_ir_shape(mlirOperationGetResult(op, 0), &to, &dtype))
     return false;
   int32_t next = 0;
   for (int32_t r = 0; r < from.rank; ++r) {
@@ -38,20 +38,20 @@ static bool carry(MlirOperation op, const int32_t* from, int32_t* to) {
   if (weft_movement_is_unit_reshape(op, where)) {
     weft_shape_t shape;
     weft_dtype_e dtype;
-    weft_value_shape(mlirOperationGetOperand(op, 0), &shape, &dtype);
+    weft_ir_shape(mlirOperationGetOperand(op, 0), &shape, &dtype);
     for (int32_t r = 0; r < shape.rank; ++r)
       if (where[r] >= 0) to[where[r]] = from[r];
     return true;
   }
   weft_generic_t generic;
-  if (!weft_op_is(op, "linalg.generic") || weft_op_role(op) != WEFT_ROLE_MOVEMENT ||
+  if (!weft_ir_is(op, "linalg.generic") || weft_ir_role(op) != WEFT_ROLE_MOVEMENT ||
       !weft_status_consume(weft_generic_read(op, &generic)))
     return false;
   int32_t of_loop[WEFT_MAX_DIMS];
   for (int32_t l = 0; l < generic.loop_count; ++l) of_loop[l] = WEFT_BROADCAST_DIM;
   weft_shape_t shape;
   weft_dtype_e dtype;
-  if (!weft_value_shape(mlirOperationGetOperand(op, 0), &shape, &dtype)) return false;
+  if (!weft_ir_shape(mlirOperationGetOperand(op, 0), &shape, &dtype)) return false;
   for (int32_t r = 0; r < shape.rank; ++r) {
     int32_t loop = weft_generic_row_loop(&generic, &generic.map[0].row[r]);
     if (loop >= 0)
@@ -72,8 +72,8 @@ const weft_space_value_t* weft_space_find(const weft_space_t* space, MlirValue v
     memcpy(out_dim, space->value.data[i].dim, sizeof(space->value.data[i].dim));
     return &space->value.data[i];
   }
-  MlirOperation op = weft_value_producer(value);
-  if (mlirOperationIsNull(op) || weft_op_role(op) != WEFT_ROLE_MOVEMENT) return NULL;
+  MlirOperation op = weft_ir_producer(value);
+  if (mlirOperationIsNull(op) || weft_ir_role(op) != WEFT_ROLE_MOVEMENT) return NULL;
   int32_t from[WEFT_MAX_RANK];
   const weft_space_value_t* found = weft_space_find(space, mlirOperationGetOperand(op, 0), from);
   return found && carry(op, from, out_dim) ? found : NULL;
@@ -116,7 +116,7 @@ bool weft_space_map(const weft_space_t* space, const weft_generic_t* generic, in
       weft_shape_t shape;
       weft_dtype_e dtype;
       int32_t dim[WEFT_MAX_RANK];
-      if (!weft_generic_uses(generic, i) || !weft_value_shape(value, &shape, &dtype)) continue;
+      if (!weft_generic_uses(generic, i) || !weft_ir_shape(value, &shape, &dtype)) continue;
       const weft_space_value_t* found = weft_space_find(space, value, dim);
       if (!found || found->made != (pass == 0)) continue;
       bool agrees = learn(generic, i, dim, &shape, out_loop);
@@ -139,7 +139,7 @@ weft_status_t weft_space_add(weft_space_t* space, const weft_generic_t* generic,
     MlirValue value =
         made ? mlirOperationGetResult(generic->op, i - generic->input_count) : mlirOperationGetOperand(generic->op, i);
     int32_t known[WEFT_MAX_RANK];
-    if (!weft_value_is_tensor(value) || (!made && weft_space_find(space, value, known))) continue;
+    if (!weft_ir_is_tensor(value) || (!made && weft_space_find(space, value, known))) continue;
     weft_space_value_t entry = {.value = value, .made = made};
     bool plain = true;
     for (int32_t r = 0; r < generic->map[i].rank; ++r) {

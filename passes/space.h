@@ -6,6 +6,10 @@
 #include "passes/generic.h"
 
 enum {
+  // A stream that ends or begins at a tile has a colour there; together, and with chains and what passes by, these stay
+  // below a router's 24.
+  WEFT_MOST_INFLOW = 12, // tensors that a kernel reads
+  WEFT_MOST_OUTFLOW = 8, // operands that read a kernel's results
   WEFT_NO_DIM = -1,       // extent 1
   WEFT_BROADCAST_DIM = -2 // made by a broadcast on the way from the value
 };

@@ -2,6 +2,7 @@
 // before.
 #include <string.h>
 
+#include "ir/fabric/split.h"
 #include "passes/lowering.h"
 
 typedef struct life_t {
@@ -25,7 +26,9 @@ static void measure(const weft_draft_t* draft, life_t* life) {
       if (operation->source[s] >= 0) life[operation->source[s]].last = at;
   }
   for (size_t b = 0; b < draft->buffer.count; ++b)
-    if (draft->buffer.data[b].kind == WEFT_BUFFER_RESULT) life[b].last = INT32_MAX;
+    if (draft->buffer.data[b].kind == WEFT_BUFFER_RESULT ||
+        weft_split_is_carried(draft->operation.data, (int32_t)draft->operation.count, draft->sequential, (int32_t)b))
+      life[b].last = INT32_MAX;
 }
 
 static void replace(weft_draft_t* draft, life_t* life, int32_t from, int32_t to) {

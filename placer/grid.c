@@ -1,6 +1,6 @@
 #include "placer/grid.h"
 
-enum { EXTRA_LINES_DIVISOR = 8 }; // lines may grow by this part of their length before any live tiles will do
+enum { TILES_PER_SPARE = 64 }; // one stack more than needed, and another for as many as this
 
 weft_status_t weft_placer_grid_create(const weft_placer_problem_t* problem, weft_arena_t* arena,
                                       weft_placer_grid_t* out_grid) {
@@ -25,38 +25,66 @@ int32_t weft_placer_grid_live(const weft_placer_grid_t* grid, int32_t x, int32_t
   return bottom[x + width] - bottom[x] - top[x + width] + top[x];
 }
 
-static bool lines_suffice(const weft_placer_grid_t* grid, const weft_placer_shape_t* shape, bool transposed, int32_t x,
-                          int32_t y, int32_t width, int32_t height) {
-  int32_t lines = transposed ? width : height, good = 0;
-  for (int32_t i = 0; i < lines; ++i) {
+// Stacks of live tiles along one side of a rectangle at (x, y), `width` of them needed in each of `rounds` rounds: how
+// many tiles the rounds can take of `stacks` stacks of this depth. It is what weft_region_map finds room for.
+static int64_t stacked(const weft_placer_grid_t* grid, bool along_y, int32_t x, int32_t y, int32_t stacks,
+                       int32_t depth, int32_t rounds) {
+  int64_t usable = 0;
+  for (int32_t i = 0; i < stacks; ++i) {
     int32_t live =
-        transposed ? weft_placer_grid_live(grid, x + i, y, 1, height) : weft_placer_grid_live(grid, x, y + i, width, 1);
-    good += live >= shape->line_tiles;
+        along_y ? weft_placer_grid_live(grid, x + i, y, 1, depth) : weft_placer_grid_live(grid, x, y + i, depth, 1);
+    usable += live < rounds ? live : rounds;
   }
-  return good >= shape->lines;
+  return usable;
+}
+
+// The least area in which `rounds` rounds of `width` stacks find their tiles, with few stacks more than needed.
+static bool fit_stacks(const weft_placer_grid_t* grid, bool along_y, int32_t x, int32_t y, int32_t width,
+                       int32_t rounds, int32_t* out_stacks, int32_t* out_depth) {
+  int32_t most_stacks = along_y ? grid->width - x : grid->height - y;
+  int32_t most_depth = along_y ? grid->height - y : grid->width - x;
+  int64_t needed = (int64_t)width * rounds, least = INT64_MAX;
+  int32_t limit = width + 1 + width / TILES_PER_SPARE;
+  for (int32_t stacks = width; stacks <= most_stacks && stacks <= limit; ++stacks) {
+    int32_t depth = (int32_t)((needed + stacks - 1) / stacks);
+    if (4 * (int64_t)depth < 3 * (int64_t)rounds) break; // weft_region_map takes no stacks as shallow as these
+    while (depth <= most_depth && (int64_t)stacks * depth < least) {
+      int64_t missing = needed - stacked(grid, along_y, x, y, stacks, depth, rounds);
+      if (missing <= 0) {
+        least = (int64_t)stacks * depth;
+        *out_stacks = stacks;
+        *out_depth = depth;
+        break;
+      }
+      depth += (int32_t)((missing + stacks - 1) / stacks);
+    }
+  }
+  return least < INT64_MAX;
 }
 
 bool weft_placer_grid_fit(const weft_placer_grid_t* grid, const weft_placer_shape_t* shape, bool transposed, int32_t x,
                           int32_t y, int32_t* out_width, int32_t* out_height) {
   int32_t w = transposed ? shape->height : shape->width, h = transposed ? shape->width : shape->height;
   if (x < 0 || y < 0 || x + w > grid->width || y + h > grid->height) return false;
-  int32_t* growing = transposed ? &h : &w; // along the lines
-  int32_t start = *growing, limit = start + 1 + start / EXTRA_LINES_DIVISOR;
-  int32_t room = transposed ? grid->height - y : grid->width - x;
-  int32_t enough = 0; // the first length with enough live tiles at all
-  for (; *growing <= room && (*growing <= limit || !enough); ++*growing) {
-    int32_t live = weft_placer_grid_live(grid, x, y, w, h);
-    if (live < shape->tiles) continue;
-    if (!enough) enough = *growing;
-    if (!shape->line_tiles || (*growing <= limit && lines_suffice(grid, shape, transposed, x, y, w, h))) {
-      *out_width = w;
-      *out_height = h;
-      return true;
-    }
-  }
-  if (!enough) return false;
-  *growing = enough;
   *out_width = w;
   *out_height = h;
-  return true;
+  if (weft_placer_grid_live(grid, x, y, w, h) == w * h) return true;
+  if (shape->line_tiles) {
+    // Stacks run along the longer side of the shape.
+    int32_t across = transposed ? shape->lines : shape->line_tiles,
+            down = transposed ? shape->line_tiles : shape->lines;
+    bool found = down >= across ? fit_stacks(grid, true, x, y, across, down, out_width, out_height)
+                                : fit_stacks(grid, false, x, y, down, across, out_height, out_width);
+    if (found) return true;
+  }
+  // Any live tiles: along the lines until there are enough.
+  int32_t* growing = transposed ? &h : &w;
+  int32_t room = transposed ? grid->height - y : grid->width - x;
+  for (; *growing <= room; ++*growing) {
+    if (weft_placer_grid_live(grid, x, y, w, h) < shape->tiles) continue;
+    *out_width = w;
+    *out_height = h;
+    return true;
+  }
+  return false;
 }

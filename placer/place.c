@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ir/fabric/depths.h"
+
 // Kernels that stream into each other: wavelets, summed over the operands.
 static weft_status_t collect_edges(const weft_fabric_t* fabric, const weft_machine_t* machine, weft_arena_t* arena,
                                    weft_placer_problem_t* problem, double* out_wavelets) {
@@ -46,13 +48,12 @@ static weft_status_t collect_blocks(const weft_fabric_t* fabric, const weft_mach
       bool turned = a->gy <= machine->width && a->gx <= machine->height;
       if (!upright && !turned) continue;
       alternative[k][count] = i;
-      // Operands arrive before the work on them starts, so both count.
       shapes[count++] = (weft_placer_shape_t){.width = a->gx,
                                               .height = a->gy,
                                               .tiles = (int64_t)a->gx * a->gy,
                                               .lines = a->gy,
                                               .line_tiles = a->gx,
-                                              .time = (double)(a->cycles + a->stream_cycles)};
+                                              .time = (double)a->step_cycles};
     }
     if (!count) {
       return weft_error(DOES_NOT_FIT, "%s has no split that fits on %dx%d tiles", kernel->name, machine->width,
@@ -117,5 +118,6 @@ weft_status_t weft_place(weft_fabric_t* fabric, const weft_machine_t* machine, c
   fabric->defects_digest = weft_defects_digest(defects);
   fabric->seed = options->seed;
   fabric->stage = WEFT_STAGE_PLACED;
+  WEFT_RETURN_IF_ERROR(weft_depths_choose(fabric, machine));
   return weft_streams_build(fabric, machine);
 }

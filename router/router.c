@@ -6,7 +6,7 @@
 
 enum {
   ITERATIONS = 60,
-  ALL_NETS_UNTIL = 2,  // iterations that route every net; later ones only those through overused routers
+  BALANCE = 2,         // iteration that looks again at the nets on crowded links; later ones only at overused routers
   NETS_PER_CHECK = 64, // between looks at the clock
   // A low ceiling: among routers that are all full, what each has cost so far decides, and the nets give way evenly.
   PRESENT_MAX = WEFT_ROUTER_HOP
@@ -57,15 +57,26 @@ static bool passes_full(const weft_router_mesh_t* mesh, const weft_router_tree_t
   return false;
 }
 
-// Routes nets again: all of them at first, then those through routers with `entries` or more.
+// Whether the net is on a link that carries more than it would have to.
+static bool passes_crowded(const weft_router_mesh_t* mesh, const weft_router_tree_t* tree) {
+  for (int32_t i = 0; i < tree->count; ++i)
+    for (uint32_t links = tree->node[i].outputs & mesh->tile[tree->node[i].tile].links; links; links &= links - 1)
+      if (mesh->load[(size_t)tree->node[i].tile * WEFT_DIRECTION_COUNT + (size_t)__builtin_ctz(links)] >
+          mesh->reference)
+        return true;
+  return false;
+}
+
+// Routes nets: all of them at first, then those on crowded links, then those through routers with `entries` or more.
 static weft_status_t route_nets(solver_t* s, int32_t iteration, uint32_t entries) {
-  bool all = iteration <= ALL_NETS_UNTIL;
   for (int32_t n = 0; n < s->net_count; ++n) {
     if (n % NETS_PER_CHECK == 0) {
       WEFT_RETURN_IF_ERROR(weft_control_check(s->control, "routing"));
       if (iteration == 1) weft_control_progress(s->control, "routing", (uint64_t)n, (uint64_t)s->net_count);
     }
-    if (!all && !passes_full(&s->mesh, &s->tree[n], entries)) continue;
+    bool again = iteration == 1 || passes_full(&s->mesh, &s->tree[n], entries) ||
+                 (iteration == BALANCE && passes_crowded(&s->mesh, &s->tree[n]));
+    if (!again) continue;
     weft_router_tree_rip(&s->mesh, &s->net[n], &s->tree[n]);
     WEFT_RETURN_IF_ERROR(weft_router_tree_route(&s->mesh, &s->search, &s->builder, &s->net[n], &s->tree[n]));
   }
@@ -93,7 +104,7 @@ static weft_status_t negotiate(solver_t* s, const weft_machine_t* machine, const
         s->control, "routing", "iteration %2d  overused routers %6d  colours %3d  hops %9lld  link wavelets %9lld",
         iteration, mesh->overused, report->colours_max, (long long)report->hops, (long long)report->link_wavelets_max);
     // Once everybody's routes are known, a second look evens out the links, if there is anything to gain.
-    bool balanced = iteration >= ALL_NETS_UNTIL || report->link_wavelets_max <= mesh->reference;
+    bool balanced = iteration >= BALANCE || report->link_wavelets_max <= mesh->reference;
     if (!mesh->overused && balanced) return weft_ok();
     weft_router_mesh_age(mesh);
     if (mesh->present < PRESENT_MAX) mesh->present += mesh->present / 4;

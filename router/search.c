@@ -115,7 +115,9 @@ weft_status_t weft_router_search_run(weft_router_search_t* search, const weft_ro
   int32_t hops = bound(mesh, query, start % width, start / width);
   WEFT_RETURN_IF_ERROR(heap_push(search, (weft_router_heap_item_t){key_of(0, hops), start}));
   while (search->heap_count) {
-    int32_t tile = heap_pop(search).tile;
+    weft_router_heap_item_t top = heap_pop(search);
+    int32_t tile = top.tile;
+    if (query->limit && (int64_t)(top.key >> 16) > query->limit) break;
     weft_router_seen_t* here = &search->seen[tile];
     if (here->closed) continue;
     here->closed = true;

@@ -55,6 +55,7 @@ typedef struct weft_router_query_t {
   int32_t only;           // the way may only end at this node; -1: at any TARGET
   int32_t next_source;    // SOURCE tiles other than this one are avoided where it costs nothing
   int32_t x0, y0, x1, y1; // every TARGET lies in this box
+  int64_t limit;          // gives up beyond this cost; 0: none
 } weft_router_query_t;
 // Whether the way may end with a step in direction `d` into a tile with this mark.
 static inline bool weft_router_query_accepts(const weft_router_query_t* query, const weft_router_mark_t* mark, int d) {

@@ -145,14 +145,29 @@ static void retire(build_t* b, int32_t from, int32_t join) {
   }
 }
 
+// Twice the way there, and some to go round what is in between.
+static int64_t longest_way(const build_t* b) {
+  enum { ROUND = 96 };
+  const weft_router_query_t* q = &b->query;
+  int32_t x = q->start % b->mesh->width, y = q->start / b->mesh->width;
+  int32_t dx = x < q->x0   ? q->x0 - x
+               : x > q->x1 ? x - q->x1
+                           : 0,
+          dy = y < q->y0   ? q->y0 - y
+               : y > q->y1 ? y - q->y1
+                           : 0;
+  return (int64_t)(2 * weft_router_mesh_hops(b->mesh, dx, dy) + ROUND) * WEFT_ROUTER_HOP;
+}
+
 static void box_first_path(build_t* b) {
   start_box(b, b->nodes->data[0].tile);
   for (int32_t n = b->nodes->first; n > 0; n = b->nodes->data[n].link) grow_box(b, b->nodes->data[n].tile);
 }
 
 // The cheapest way for source k to come first. A way that crosses the net's own needs one more colour where it does; so
-// only when there is no other. The last resort is to end at the router of source k + 1 itself, past whatever is in
-// between.
+// only when there is no other, or only one so long that looking for it and keeping to it costs more than that colour: a
+// source that its own net has walled in would have the whole mesh searched. The last resort is to end at the router of
+// source k + 1 itself, past whatever is in between.
 static weft_status_t find_way(build_t* b, bool passed, int32_t* out_hit) {
   b->query.cross = b->chain;
   b->query.only = b->chain ? b->nodes->first : -1;
@@ -160,7 +175,9 @@ static weft_status_t find_way(build_t* b, bool passed, int32_t* out_hit) {
   if (*out_hit >= 0) return weft_ok();
   if (!b->chain) {
     box_first_path(b);
+    b->query.limit = longest_way(b);
     if (!passed) WEFT_RETURN_IF_ERROR(weft_router_search_run(b->search, &b->query, out_hit));
+    b->query.limit = 0;
     b->query.cross = true;
     if (*out_hit < 0) WEFT_RETURN_IF_ERROR(weft_router_search_run(b->search, &b->query, out_hit));
     b->query.only = b->nodes->first;

@@ -48,6 +48,7 @@ static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instru
                           .loop_count = i->loop_count,
                           .operands = 1 + weft_op_source_count(i->op)};
   uint8_t immediate[WEFT_SIM_OPERANDS][8];
+  WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, slot));
   for (int32_t l = 0; l < i->loop_count; ++l) nest.extent[l] = i->loop[l].extent;
   for (int32_t o = 0; o < nest.operands; ++o) {
     if (o > 0 && (i->flags >> (o - 1) & 1)) {
@@ -57,7 +58,9 @@ static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instru
       continue;
     }
     for (int32_t l = 0; l < i->loop_count; ++l) nest.stride[o][l] = i->loop[l].stride[o];
-    nest.pointer[o] = weft_sim_address(sim, slot, i->base[o], 0, 0, sim->slot[slot].step);
+    int64_t step = sim->slot[slot].step;
+    int64_t base = weft_isa_address(i, o, step) + sim->slot[slot].trip * i->advance[o];
+    nest.pointer[o] = weft_sim_address(sim, slot, base, 0, 0, step);
     if (!nest.pointer[o]) return weft_error(INTERNAL, "%s: no memory for an operand", weft_sim_place(sim, slot).text);
   }
   int64_t points = weft_sim_loop_points(i), cycles = weft_machine_op_cycles(&sim->machine, i->op, i->dtype, points);
@@ -88,16 +91,27 @@ static bool waits_for_source(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t ind
   return is_blocked(slot, source->pending, WEFT_SIM_WAITS_SEND, index, source->free_time);
 }
 
-static bool waits_for_sink(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t index) {
-  if (index < 0) return false;
+// Until so many of its receives are complete, all of the last `depth` or fewer.
+static bool waits_for_sink(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t index, int64_t until) {
+  weft_sim_sink_t* sink = &sim->sink[index];
+  slot->waits_until = until;
+  int64_t since = until > 0 ? *weft_sim_receive_time(sink, until - 1) : 0;
+  if (is_blocked(slot, sink->done < until, WEFT_SIM_WAITS_RECV, index, since)) return true;
+  sink->waited = weft_max_i64(sink->waited, until);
+  return false;
+}
+
+// WAIT_RECV: the oldest that is not waited for; a repeating one as a whole.
+static bool waits_for_oldest(weft_sim_t* sim, weft_sim_slot_t* slot, int32_t index) {
+  if (index < 0 || sim->sink[index].waited == sim->sink[index].posts) return false;
   const weft_sim_sink_t* sink = &sim->sink[index];
-  return is_blocked(slot, sink->posted, WEFT_SIM_WAITS_RECV, index, sink->complete_time);
+  return waits_for_sink(sim, slot, index, sink->repeats ? sink->posts : sink->waited + 1);
 }
 
 static weft_status_t begin_chain(weft_sim_t* sim, int32_t slot_index, const weft_instruction_t* i) {
   weft_sim_slot_t* slot = &sim->slot[slot_index];
   int32_t sink = weft_sim_find_sink(sim, slot_index, i->colour);
-  if (waits_for_sink(sim, slot, sink)) return weft_ok();
+  if (waits_for_sink(sim, slot, sink, sim->sink[sink].posts)) return weft_ok();
   if (i->out_colour >= 0 && waits_for_source(sim, slot, weft_sim_find_source(sim, slot_index, i->out_colour)))
     return weft_ok();
   slot->time += sim->machine.issue_cycles;
@@ -105,6 +119,7 @@ static weft_status_t begin_chain(weft_sim_t* sim, int32_t slot_index, const weft
   slot->in_chain = true;
   slot->wait = WEFT_SIM_WAITS_RECV;
   slot->waits_for = sink;
+  slot->waits_until = sim->sink[sink].posts + 1;
   return weft_sim_post_recv(sim, sink, i, slot->pc);
 }
 
@@ -114,7 +129,7 @@ static void end_chain(weft_sim_t* sim, int32_t slot_index, const weft_instructio
   if (i->out_colour >= 0)
     (void)waits_for_source(sim, slot, weft_sim_find_source(sim, slot_index, i->out_colour));
   else
-    (void)waits_for_sink(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour));
+    (void)waits_for_oldest(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour));
 }
 
 // Runs one instruction and moves pc on, or leaves the slot waiting with pc where it was.
@@ -124,6 +139,7 @@ static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const 
   switch (i->opcode) {
   case WEFT_OPCODE_HALT:
     slot->wait = WEFT_SIM_HALTED;
+    weft_sim_memory_release(sim, slot_index);
     return weft_ok();
   case WEFT_OPCODE_STEPS:
     slot->step = 0;
@@ -135,6 +151,18 @@ static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const 
       return weft_ok();
     }
     slot->step = 0;
+    break;
+  case WEFT_OPCODE_LOOP:
+    slot->trip = 0;
+    slot->trips = i->trips;
+    slot->loop = slot->pc + (uint32_t)i->length;
+    break;
+  case WEFT_OPCODE_END_LOOP:
+    if (++slot->trip < slot->trips) {
+      slot->pc = slot->loop;
+      return weft_ok();
+    }
+    slot->trip = 0;
     break;
   case WEFT_OPCODE_TENSOR:
     WEFT_RETURN_IF_ERROR(run_tensor(sim, slot_index, i));
@@ -150,9 +178,15 @@ static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const 
     break;
   case WEFT_OPCODE_RECV:
     sink = weft_sim_find_sink(sim, slot_index, i->colour);
-    if (waits_for_sink(sim, slot, sink)) return weft_ok();
+    if (waits_for_sink(sim, slot, sink, sim->sink[sink].posts)) return weft_ok();
     slot->time += issue;
     WEFT_RETURN_IF_ERROR(weft_sim_post_recv(sim, sink, i, slot->pc));
+    break;
+  case WEFT_OPCODE_AGAIN:
+    sink = weft_sim_find_sink(sim, slot_index, i->colour);
+    if (waits_for_sink(sim, slot, sink, sim->sink[sink].posts - sim->sink[sink].depth + 1)) return weft_ok();
+    slot->time += issue;
+    WEFT_RETURN_IF_ERROR(weft_sim_post_again(sim, sink));
     break;
   case WEFT_OPCODE_CHAIN:
     if (!slot->in_chain) return begin_chain(sim, slot_index, i);
@@ -163,14 +197,14 @@ static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const 
     slot->time += issue;
     break;
   case WEFT_OPCODE_WAIT_RECV:
-    if (waits_for_sink(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour))) return weft_ok();
+    if (waits_for_oldest(sim, slot, weft_sim_find_sink(sim, slot_index, i->colour))) return weft_ok();
     slot->time += issue;
     break;
   case WEFT_OPCODE_COUNT:
     break;
   }
-  if (i->opcode >= WEFT_OPCODE_SEND && i->opcode <= WEFT_OPCODE_WAIT_RECV && i->opcode != WEFT_OPCODE_CHAIN)
-    slot->busy += issue;
+  bool transfers = i->opcode >= WEFT_OPCODE_SEND && i->opcode <= WEFT_OPCODE_WAIT_RECV;
+  if ((transfers && i->opcode != WEFT_OPCODE_CHAIN) || i->opcode == WEFT_OPCODE_AGAIN) slot->busy += issue;
   slot->pc += (uint32_t)i->length;
   ++sim->report.instructions;
   slot->energy += sim->machine.energy.instruction;

@@ -62,7 +62,7 @@ static int32_t kernel_of(const weft_sim_t* sim, int32_t slot) {
 // A sink of the stream that hasn't posted, or else the source whose turn it is.
 static int32_t culprit(const weft_sim_t* sim, const weft_sim_stream_t* stream) {
   for (int32_t s = 0; s < stream->sink_count && stream->posted_sinks < stream->sink_count; ++s)
-    if (!sim->sink[stream->first_sink + s].posted) return sim->sink[stream->first_sink + s].slot;
+    if (!weft_sim_is_posted(&sim->sink[stream->first_sink + s])) return sim->sink[stream->first_sink + s].slot;
   return sim->source[stream->first_source + stream->next_source].slot;
 }
 
@@ -102,7 +102,8 @@ static weft_status_t collect(const weft_sim_t* sim, waiters_t* waiters) {
     }
     for (int32_t i = 0; i < slot->sink_count; ++i) {
       int32_t sink = sim->slot_sinks[slot->first_sink + i];
-      if (sim->sink[sink].posted)
+      // A receive posted ahead for a step that never comes is nobody's fault.
+      if (weft_sim_is_posted(&sim->sink[sink]) && sim->sink[sink].done < sim->steps)
         WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(sim->allocator, waiters, waiter_of(sim, s, false, sink)));
     }
   }

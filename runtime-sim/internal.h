@@ -8,6 +8,7 @@
 
 enum {
   WEFT_SIM_NONE = -1,
+  WEFT_SIM_PAUSES = 4, // of a shared link: more were never seen to matter
   WEFT_SIM_MAX_WORDS = 256 // longer than any instruction
 };
 // No instruction of a real program comes near: a tile's memory holds some ten thousand elements.
@@ -22,6 +23,15 @@ typedef struct weft_sim_hop_t {
   bool leaves; // by a host port
 } weft_sim_hop_t;
 
+// A hop of the tree that a segment may have to wait for: its link is shared with other streams, or it leaves the mesh.
+// Between two of them lie `gap` hops where the stream only meets itself, and so never waits.
+typedef struct weft_sim_stop_t {
+  int32_t parent; // index within the stream's stops, or NONE: the root router
+  int32_t gap;    // hops from there to here
+  int32_t link;
+  bool leaves;
+} weft_sim_stop_t;
+
 // Where a stream begins: the SENDs and CHAINs of one tile on one colour.
 typedef struct weft_sim_source_t {
   int32_t slot; // of the tile, or NONE: no program runs there
@@ -30,6 +40,7 @@ typedef struct weft_sim_source_t {
   int32_t entry;    // route entry with the ramp (or host port) among its inputs
   int32_t in_link;  // ramp or port
   int32_t distance; // hops to the root
+  int64_t passed;   // wavelets so far
   // State. At most one segment is posted at a time; a repeating one posts itself again.
   bool pending, repeats, staged; // staged: the elements come from a chain instead of memory
   int64_t post_time;
@@ -47,20 +58,23 @@ typedef struct weft_sim_sink_t {
   int32_t colour;
   int32_t stream;
   int32_t hop; // index within the stream's hops after which the ramp follows, or NONE: the root router
-  // State
-  bool posted, repeats, chained;
-  int64_t first_time;    // first wavelet of this step at the core
-  int64_t complete_time; // of the last step that is complete
+  int32_t stop, gap; // the last of the stream's stops on the way, or NONE; hops after it
+  int32_t depth; // receives that may be outstanding: the longest ring of its RECVs
+  int64_t* time; // [depth], of receive n at n % depth: when it was posted; when it was complete
+  // State. Receive n is the stream's step n.
+  int64_t posts, done, waited; // receives posted so far, complete, waited for. A repeating one counts for each step
+  bool repeats, chained;
+  int64_t first_time; // first wavelet of this step at the core
   uint32_t pc;
-  int64_t step;
-  int64_t done; // steps received
+  int64_t step; // of the tile; of a repeating receive: its own
   // The receive at walk_pc, worked out.
   uint32_t walk_pc; // UINT32_MAX: none yet
-  weft_sim_walk_t walk;
+  const weft_sim_walk_t* walk; // in the cache
 } weft_sim_sink_t;
 
 typedef struct weft_sim_stream_t {
   int32_t first_source, source_count, first_sink, sink_count, first_hop, hop_count;
+  int32_t first_stop, stop_count;
   int32_t root;  // route entry where all sources have come together
   int32_t dtype; // of all its instructions; NONE before the first is seen
   // State
@@ -68,6 +82,7 @@ typedef struct weft_sim_stream_t {
   int32_t next_source, posted_sinks;
   int64_t sinks_time; // when the last sink posted
   int64_t root_time;  // when the last segment has passed the root
+  int64_t passed;     // wavelets so far
   int64_t elements;   // of this step so far
   WEFT_ARRAY(uint8_t) data;
 } weft_sim_stream_t;
@@ -83,13 +98,14 @@ typedef struct weft_sim_slot_t {
   const weft_image_tile_t* tile;
   int32_t first_source, source_count, first_sink, sink_count; // in the by-slot lists, ascending colour
   int32_t router;                                             // or NONE
-  uint8_t* memory;
+  uint8_t* memory; // NULL while nobody has used it
   // State
   weft_sim_wait_e wait;
-  int32_t waits_for; // source or sink
+  int32_t waits_for;   // source or sink
+  int64_t waits_until; // of a sink: receives that have to be complete
   bool in_chain;     // the instruction at pc is a CHAIN that has begun
-  uint32_t pc, body;
-  int64_t step, time, busy;
+  uint32_t pc, body, loop; // loop: its body
+  int64_t step, trip, trips, time, busy; // trips: of the loop that it is in
   int64_t ramp_time; // when its ramp inwards is free
   double energy;
 } weft_sim_slot_t;
@@ -100,6 +116,11 @@ typedef struct weft_sim_io_t {
   uint8_t* data;           // steps * step_stride
   int64_t steps;           // that data holds
 } weft_sim_io_t;
+
+// A link is idle in between, though it is reserved for later.
+typedef struct weft_sim_pause_t {
+  int64_t start, end;
+} weft_sim_pause_t;
 
 typedef enum weft_sim_event_kind_e { WEFT_SIM_EVENT_RESUME, WEFT_SIM_EVENT_LAUNCH } weft_sim_event_kind_e;
 typedef struct weft_sim_event_t {
@@ -123,21 +144,28 @@ struct weft_sim_t {
   int32_t* entry_router;
   int32_t* entry_next; // a gather entry's only way on, or NONE
   int32_t* entry_link; // and the link that it takes
+  int32_t* entry_stop; // the next entry from here on whose link is shared, or NONE; on the way to the root
+  int32_t* entry_gap;  // hops to there, or to the root
   int32_t source_count, sink_count, stream_count, hop_count;
   weft_sim_source_t* source;
   weft_sim_sink_t* sink;
   weft_sim_stream_t* stream;
   weft_sim_hop_t* hop;
+  weft_sim_stop_t* stop; // of a stream from its first_stop on
   int32_t *slot_sources, *slot_sinks; // indices by (slot, colour)
   int32_t* host_colour;               // [host colour] the first that is the same port and colour
-  // Of the last transit: when its first wavelet came out of each hop, how much later than over idle links; at the root.
+  // Of the last transit: when its first wavelet came out of each stop, how much later than over idle links; at the root.
   int64_t *head_time, *late_time;
   int64_t root_head;
   // Links: (router * DIRECTION_COUNT + direction) * 2 + (1: inwards, by a ramp or host port).
   int64_t link_count;
   int64_t* link_free;
   int64_t* link_wavelets;
+  int32_t* link_pauses; // the link's first in `pause`, or NONE: no two streams share it
+  int64_t pause_count;
+  weft_sim_pause_t* pause;
   // Run
+  weft_sim_walk_cache_t walks;
   const weft_control_t* control;
   int64_t steps;
   WEFT_ARRAY(weft_sim_event_t) queue;
@@ -172,8 +200,19 @@ weft_status_t weft_sim_programs_verify(weft_sim_t* sim);
 // The tile's source or sink on a colour, or NONE.
 int32_t weft_sim_find_source(const weft_sim_t* sim, int32_t slot, int32_t colour);
 int32_t weft_sim_find_sink(const weft_sim_t* sim, int32_t slot, int32_t colour);
+static inline bool weft_sim_is_posted(const weft_sim_sink_t* sink) {
+  return sink->posts > sink->done;
+}
+// When receive `n`, one of the last `depth` posted, was posted or, once it is done, complete.
+static inline int64_t* weft_sim_receive_time(const weft_sim_sink_t* sink, int64_t n) {
+  return &sink->time[n % sink->depth];
+}
 
-// memory.c: where an instruction's addresses are. On the host, `step` selects the area of an input or output.
+// memory.c: a tile's memory is there from its first use, with what the image puts into it, until its program has ended and
+// nothing is under way from or to it.
+weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t slot);
+void weft_sim_memory_release(weft_sim_t* sim, int32_t slot);
+// Where an instruction's addresses are. On the host, `step` selects the area of an input or output.
 // Checks [base + lo, base + hi) and returns the place of `base`; NULL: not all of it is memory.
 uint8_t* weft_sim_address(const weft_sim_t* sim, int32_t slot, int64_t base, int64_t lo, int64_t hi, int64_t step);
 // Without a run's buffers: whether it will be there, and how many bytes there are. On the host also which io.
@@ -188,6 +227,14 @@ int64_t weft_sim_loop_points(const weft_instruction_t* instruction); // -1: more
 weft_status_t weft_sim_queue_push(weft_sim_t* sim, int64_t time, weft_sim_event_kind_e kind, int32_t index);
 weft_sim_event_t weft_sim_queue_pop(weft_sim_t* sim);
 
+// link.c
+weft_status_t weft_sim_links_build(weft_sim_t* sim);
+void weft_sim_links_reset(weft_sim_t* sim);
+// Once a run is over: adds what went over the links where nobody had to wait.
+weft_status_t weft_sim_links_settle(weft_sim_t* sim);
+// When a segment whose head arrives at `head` begins to pass; it takes `cycles` from then on.
+int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles, int64_t wavelets);
+
 // transit.c: when a segment gets where. Reserves the links.
 typedef struct weft_sim_transit_t {
   int64_t start;    // in: injection of the first wavelet
@@ -195,7 +242,7 @@ typedef struct weft_sim_transit_t {
   int64_t tail;     // in: cycles by which its last wavelet comes later than at one a cycle
   int64_t free;     // out: when the last wavelet has left the source
 } weft_sim_transit_t;
-void weft_sim_transit(weft_sim_t* sim, weft_sim_stream_t* stream, const weft_sim_source_t* source,
+void weft_sim_transit(weft_sim_t* sim, weft_sim_stream_t* stream, weft_sim_source_t* source,
                       weft_sim_transit_t* transit);
 // First wavelet of the last transit at the sink's core.
 int64_t weft_sim_transit_arrival(const weft_sim_t* sim, const weft_sim_sink_t* sink);
@@ -209,6 +256,7 @@ weft_status_t weft_sim_stream_consider(weft_sim_t* sim,
 weft_status_t weft_sim_stream_launch(weft_sim_t* sim, int32_t stream);
 weft_status_t weft_sim_post_send(weft_sim_t* sim, int32_t source, const weft_instruction_t* instruction, uint32_t pc);
 weft_status_t weft_sim_post_recv(weft_sim_t* sim, int32_t sink, const weft_instruction_t* instruction, uint32_t pc);
+weft_status_t weft_sim_post_again(weft_sim_t* sim, int32_t sink);
 
 // run.c: tells how many steps are complete, some times a second.
 void weft_sim_progress(weft_sim_t* sim);

@@ -124,7 +124,7 @@ static weft_status_t load_tile(weft_sim_t* sim, size_t index) {
     sim->host_slot = (int32_t)index;
     return weft_ok();
   }
-  return WEFT_ARENA_NEW(&sim->arena, (size_t)tile->memory_bytes, &slot->memory);
+  return weft_ok();
 }
 
 static weft_status_t load_tiles(weft_sim_t* sim) {
@@ -175,7 +175,7 @@ weft_status_t weft_sim_create(weft_allocator_t allocator, const weft_image_t* im
   *out_sim = NULL;
   weft_sim_t* sim;
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(allocator, 1, sizeof(*sim), (void**)&sim));
-  sim->allocator = allocator;
+  sim->allocator = sim->walks.allocator = allocator;
   sim->image = image;
   sim->host_slot = WEFT_SIM_NONE;
   weft_arena_initialize(allocator, &sim->arena);
@@ -190,7 +190,8 @@ weft_status_t weft_sim_create(weft_allocator_t allocator, const weft_image_t* im
 
 void weft_sim_destroy(weft_sim_t* sim) {
   if (!sim) return;
-  for (int32_t s = 0; s < sim->sink_count; ++s) weft_sim_walk_deinitialize(sim->allocator, &sim->sink[s].walk);
+  for (int32_t s = 0; s < sim->slot_count; ++s) weft_allocator_free(sim->allocator, sim->slot[s].memory);
+  weft_sim_walk_cache_deinitialize(&sim->walks);
   for (int32_t s = 0; s < sim->source_count; ++s) weft_allocator_free(sim->allocator, sim->source[s].data);
   for (int32_t s = 0; s < sim->stream_count; ++s) WEFT_ARRAY_FREE(sim->allocator, &sim->stream[s].data);
   for (size_t i = 0; sim->io && i < sim->image->io_count; ++i) weft_allocator_free(sim->allocator, sim->io[i].data);

@@ -1,7 +1,32 @@
-// Where the addresses of instructions are. A tile has its own memory; the host's is the areas of inputs and outputs,
-// one for each step.
+// Memories of tiles, and where the addresses of instructions are. A tile has its own memory; the host's is the areas of
+// inputs and outputs, one for each step.
+#include <string.h>
+
 #include "base/checked.h"
 #include "runtime-sim/internal.h"
+
+weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t index) {
+  weft_sim_slot_t* slot = &sim->slot[index];
+  if (slot->memory || weft_sim_is_host(sim, index) || slot->tile->memory_bytes == 0) return weft_ok();
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(sim->allocator, slot->tile->memory_bytes, 1, (void**)&slot->memory));
+  for (uint32_t s = 0; s < slot->tile->segment_count; ++s) {
+    const weft_image_segment_t* segment = &sim->image->segments[slot->tile->segments + s];
+    if (segment->size) memcpy(slot->memory + segment->address, sim->image->consts + segment->offset, segment->size);
+  }
+  return weft_ok();
+}
+
+void weft_sim_memory_release(weft_sim_t* sim, int32_t slot_index) {
+  weft_sim_slot_t* slot = &sim->slot[slot_index];
+  for (int32_t s = 0; s < slot->source_count; ++s)
+    if (sim->source[sim->slot_sources[slot->first_source + s]].pending) return;
+  for (int32_t s = 0; s < slot->sink_count; ++s) {
+    int32_t index = sim->slot_sinks[slot->first_sink + s];
+    if (weft_sim_is_posted(&sim->sink[index])) return;
+  }
+  weft_allocator_free(sim->allocator, slot->memory);
+  slot->memory = NULL;
+}
 
 // The io in whose area (of step 0) an address lies, or NONE. The areas ascend.
 static int32_t find_io(const weft_sim_t* sim, int64_t address) {

@@ -73,12 +73,21 @@ static bool is_injective(const weft_sim_nest_t* nest) {
   return true;
 }
 
+// How fast a loop would be as the innermost one: neighbours in memory go through the processor four at a time.
+static int64_t speed(const weft_sim_nest_t* nest, int32_t loop) {
+  int64_t size = (int64_t)weft_dtype_size(nest->destination_dtype);
+  bool neighbours = true;
+  for (int32_t o = 1; o < nest->operands; ++o)
+    neighbours = neighbours && (nest->stride[o][loop] == 0 || nest->stride[o][loop] == size);
+  return nest->extent[loop] * (neighbours ? 4 : 1);
+}
+
 // A reduction in the innermost loop is a chain of dependent additions; over distinct destinations they are independent.
 static void move_parallel_loop_inwards(weft_sim_nest_t* nest) {
   int32_t last = nest->loop_count - 1, best = -1;
   if (last < 1 || nest->stride[0][last] != 0 || nest->hazard || !is_injective(nest)) return;
   for (int32_t l = 0; l < last; ++l)
-    if (nest->stride[0][l] != 0 && (best < 0 || nest->extent[l] >= nest->extent[best])) best = l;
+    if (nest->stride[0][l] != 0 && (best < 0 || speed(nest, l) >= speed(nest, best))) best = l;
   if (best < 0 || (nest->extent[best] < 4 && nest->extent[best] < nest->extent[last])) return;
   int64_t extent = nest->extent[best], stride[WEFT_SIM_OPERANDS];
   for (int32_t o = 0; o < nest->operands; ++o) stride[o] = nest->stride[o][best];
@@ -115,6 +124,7 @@ static void simplify(weft_sim_nest_t* nest) {
 
 weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control) {
   simplify(nest);
+  if (weft_sim_nest_is_contraction(nest)) return weft_sim_nest_contract(nest, control);
   weft_sim_row_fn run = weft_sim_row_f32(nest);
   if (!run) run = weft_sim_row_generic;
   int32_t outer = nest->loop_count - 1; // loops around the row

@@ -35,6 +35,10 @@ const char* weft_sim_nest_fault(weft_op_e op, weft_dtype_e dtype, weft_dtype_e d
 // nest is changed on the way.
 weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control);
 
+// Whether a simplified nest is a contraction of aligned f32 that nest_contract.c runs as a whole; and that.
+bool weft_sim_nest_is_contraction(const weft_sim_nest_t* nest);
+weft_status_t weft_sim_nest_contract(const weft_sim_nest_t* nest, const weft_control_t* control);
+
 // Rows for any operation and type; and for the frequent ones on aligned f32 (NULL: none for this nest).
 void weft_sim_row_generic(const weft_sim_nest_t* nest, const weft_sim_row_t* row);
 weft_sim_row_fn weft_sim_row_f32(const weft_sim_nest_t* nest);

@@ -42,6 +42,8 @@ typedef struct verifier_t {
   weft_sim_t* sim;
   int32_t slot;
   bool in_body, had_body, halted;
+  int64_t trips;     // of the loop that is open, or 0
+  uint64_t receives; // bit per colour: a RECV that AGAIN may post again came before
 } verifier_t;
 
 static weft_status_t verify_range(const verifier_t* v, const char* what, int64_t base, int64_t lo, int64_t hi) {
@@ -58,6 +60,21 @@ static weft_status_t verify_range(const verifier_t* v, const char* what, int64_t
                     weft_image_string(v->sim->image, v->sim->image->io[io].name), size);
 }
 
+// The places of a ring lie between its first and its last.
+static weft_status_t verify_operand(const verifier_t* v, const weft_instruction_t* i, int32_t operand, const char* what,
+                                    int64_t lo, int64_t hi) {
+  if (i->flags & WEFT_ISA_FLAG_ADVANCE) { // the first trip or the last is farthest
+    int64_t last = (v->trips - 1) * i->advance[operand];
+    if (last < -WEFT_SIM_MAX_POINTS || last > WEFT_SIM_MAX_POINTS)
+      return weft_error(INVALID_INPUT, "%s: it advances beyond any memory", what);
+    lo += last < 0 ? last : 0;
+    hi += last > 0 ? last : 0;
+  }
+  WEFT_RETURN_IF_ERROR(verify_range(v, what, i->base[operand], lo, hi));
+  if (!(i->flags & WEFT_ISA_FLAG_RING)) return weft_ok();
+  return verify_range(v, what, weft_isa_address(i, operand, i->ring[operand].depth - 1), lo, hi);
+}
+
 static weft_status_t verify_loops(const verifier_t* v, const weft_instruction_t* i, int32_t operand, weft_dtype_e dtype,
                                   const char* what) {
   int64_t lo, hi;
@@ -65,7 +82,7 @@ static weft_status_t verify_loops(const verifier_t* v, const weft_instruction_t*
   if (!weft_sim_loop_reach(i, operand, (int64_t)weft_dtype_size(dtype), &lo, &hi) || lo < INT64_MIN / 2 ||
       hi > INT64_MAX / 2)
     return weft_error(INVALID_INPUT, "%s: its strides don't fit", what);
-  return verify_range(v, what, i->base[operand], lo, hi);
+  return verify_operand(v, i, operand, what, lo, hi);
 }
 
 static weft_status_t verify_points(const weft_instruction_t* i, int64_t* out_points) {
@@ -131,15 +148,25 @@ static weft_status_t verify_send(const verifier_t* v, const weft_instruction_t* 
   return verify_repeat(v, i);
 }
 
-static weft_status_t verify_recv(const verifier_t* v, const weft_instruction_t* i) {
+static weft_status_t verify_recv(verifier_t* v, const weft_instruction_t* i) {
   const char* fault = weft_sim_walk_fault(i);
   if (fault) return weft_error(INVALID_INPUT, "%s", fault);
   WEFT_RETURN_IF_ERROR(verify_sink(v, i->colour, i->dtype));
   int64_t lo, hi;
   if (!weft_sim_walk_reach(i, &lo, &hi) || lo < INT64_MIN / 2 || hi > INT64_MAX / 2)
     return weft_error(INVALID_INPUT, "its strides don't fit");
-  WEFT_RETURN_IF_ERROR(verify_range(v, "memory", i->base[0], lo, hi));
+  WEFT_RETURN_IF_ERROR(verify_operand(v, i, 0, "memory", lo, hi));
+  weft_sim_sink_t* sink = &v->sim->sink[weft_sim_find_sink(v->sim, v->slot, i->colour)];
+  if (i->flags & WEFT_ISA_FLAG_RING && i->ring[0].depth > sink->depth) sink->depth = i->ring[0].depth;
+  uint64_t bit = i->colour < WEFT_MAX_COLOURS ? UINT64_C(1) << i->colour : 0;
+  v->receives = i->flags & WEFT_ISA_FLAG_REPEAT ? v->receives & ~bit : v->receives | bit;
   return verify_repeat(v, i);
+}
+
+static weft_status_t verify_again(const verifier_t* v, const weft_instruction_t* i) {
+  if (weft_sim_is_host(v->sim, v->slot)) return weft_error(INVALID_INPUT, "the host posts a receive once");
+  if (i->colour < WEFT_MAX_COLOURS && v->receives >> i->colour & 1) return weft_ok();
+  return weft_error(INVALID_INPUT, "colour %d: no recv that doesn't repeat comes before", i->colour);
 }
 
 static weft_status_t verify_chain(const verifier_t* v, const weft_instruction_t* i) {
@@ -154,6 +181,8 @@ static weft_status_t verify_chain(const verifier_t* v, const weft_instruction_t*
 }
 
 static weft_status_t verify_instruction(verifier_t* v, const weft_instruction_t* i) {
+  if (i->flags & WEFT_ISA_FLAG_RING && weft_sim_is_host(v->sim, v->slot))
+    return weft_error(INVALID_INPUT, "the host has an area for each step and no rings");
   switch (i->opcode) {
   case WEFT_OPCODE_HALT:
     if (v->in_body) return weft_error(INVALID_INPUT, "in the body of the steps");
@@ -165,9 +194,20 @@ static weft_status_t verify_instruction(verifier_t* v, const weft_instruction_t*
     return weft_ok();
   case WEFT_OPCODE_END_STEPS:
     if (!v->in_body) return weft_error(INVALID_INPUT, "no body of steps is open");
+    if (v->trips) return weft_error(INVALID_INPUT, "inside a loop");
     v->in_body = false;
     return weft_ok();
+  case WEFT_OPCODE_LOOP:
+    if (!v->in_body || v->trips) return weft_error(INVALID_INPUT, "outside of the body of the steps, or inside a loop");
+    v->trips = i->trips;
+    return weft_ok();
+  case WEFT_OPCODE_END_LOOP:
+    if (!v->trips) return weft_error(INVALID_INPUT, "no loop is open");
+    v->trips = 0;
+    return weft_ok();
   case WEFT_OPCODE_TENSOR:
+    if (i->flags & WEFT_ISA_FLAG_ADVANCE && !v->trips)
+      return weft_error(INVALID_INPUT, "it advances outside of a loop");
     return verify_tensor(v, i);
   case WEFT_OPCODE_SEND:
     return verify_send(v, i);
@@ -175,6 +215,8 @@ static weft_status_t verify_instruction(verifier_t* v, const weft_instruction_t*
     return verify_recv(v, i);
   case WEFT_OPCODE_CHAIN:
     return verify_chain(v, i);
+  case WEFT_OPCODE_AGAIN:
+    return verify_again(v, i);
   default:
     return weft_ok(); // a wait on a colour where nothing is ever posted passes
   }
@@ -202,5 +244,7 @@ static weft_status_t verify_program(weft_sim_t* sim, int32_t slot) {
 
 weft_status_t weft_sim_programs_verify(weft_sim_t* sim) {
   for (int32_t slot = 0; slot < sim->slot_count; ++slot) WEFT_RETURN_IF_ERROR(verify_program(sim, slot));
+  for (int32_t s = 0; s < sim->sink_count; ++s)
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->sink[s].depth, &sim->sink[s].time));
   return weft_ok();
 }

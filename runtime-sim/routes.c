@@ -308,6 +308,7 @@ static void add_sink(builder_t* b, int32_t e, int32_t host, int32_t hop, int32_t
                                        .colour = host >= 0 ? host : route->colour,
                                        .stream = stream,
                                        .hop = hop,
+                                       .depth = 1,
                                        .walk_pc = UINT32_MAX};
   *(host >= 0 ? &b->host_sink[host] : &b->entry_sink[e]) = index;
 }
@@ -424,8 +425,7 @@ static weft_status_t build(builder_t* b) {
     if (sim->stream[s].hop_count > most_hops) most_hops = sim->stream[s].hop_count;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)most_hops + 1, &sim->head_time));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)most_hops + 1, &sim->late_time));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->link_count, &sim->link_free));
-  return WEFT_ARENA_NEW(&sim->arena, (size_t)sim->link_count, &sim->link_wavelets);
+  return weft_sim_links_build(sim);
 }
 
 weft_status_t weft_sim_routes_build(weft_sim_t* sim) {

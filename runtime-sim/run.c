@@ -72,36 +72,34 @@ static weft_status_t prepare_io(weft_sim_t* sim) {
 static void reset_slot(weft_sim_t* sim, weft_sim_slot_t* slot) {
   slot->wait = WEFT_SIM_RUNS;
   slot->in_chain = false;
-  slot->pc = slot->body = 0;
-  slot->step = slot->time = slot->busy = slot->ramp_time = 0;
+  slot->pc = slot->body = slot->loop = 0;
+  slot->step = slot->trip = slot->trips = slot->time = slot->busy = slot->ramp_time = 0;
   slot->energy = 0;
-  if (!slot->memory) return;
-  memset(slot->memory, 0, slot->tile->memory_bytes);
-  for (uint32_t s = 0; s < slot->tile->segment_count; ++s) {
-    const weft_image_segment_t* segment = &sim->image->segments[slot->tile->segments + s];
-    if (segment->size) memcpy(slot->memory + segment->address, sim->image->consts + segment->offset, segment->size);
-  }
+  weft_allocator_free(sim->allocator, slot->memory);
+  slot->memory = NULL;
 }
 
 static void reset(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->slot_count; ++s) reset_slot(sim, &sim->slot[s]);
   for (int32_t s = 0; s < sim->source_count; ++s) {
     weft_sim_source_t* source = &sim->source[s];
+    source->passed = 0;
     source->pending = source->repeats = source->staged = false;
     source->post_time = source->end_time = source->free_time = source->step = 0;
   }
   for (int32_t s = 0; s < sim->sink_count; ++s) {
     weft_sim_sink_t* sink = &sim->sink[s];
-    sink->posted = sink->repeats = sink->chained = false;
-    sink->first_time = sink->complete_time = sink->step = sink->done = 0;
+    sink->repeats = sink->chained = false;
+    sink->first_time = sink->step = sink->posts = sink->done = sink->waited = 0;
   }
   for (int32_t s = 0; s < sim->stream_count; ++s) {
     weft_sim_stream_t* stream = &sim->stream[s];
     stream->launching = false;
+    stream->passed = 0;
     stream->next_source = stream->posted_sinks = 0;
     stream->sinks_time = stream->root_time = stream->elements = 0;
   }
-  for (int64_t l = 0; l < sim->link_count; ++l) sim->link_free[l] = sim->link_wavelets[l] = 0;
+  weft_sim_links_reset(sim);
   sim->queue.count = 0;
   sim->sequence = 0;
   sim->now = 0;
@@ -143,6 +141,7 @@ weft_status_t weft_sim_run(weft_sim_t* sim, int64_t steps, const weft_control_t*
   sim->control = control;
   weft_status_t status = run_events(sim);
   sim->control = NULL;
+  if (!status) status = weft_sim_links_settle(sim);
   if (status) return status;
   sim->finished = true;
   weft_control_progress(control, "simulate", (uint64_t)steps, (uint64_t)steps);

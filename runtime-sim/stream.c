@@ -27,19 +27,18 @@ weft_status_t weft_sim_post_send(weft_sim_t* sim, int32_t index, const weft_inst
   source->repeats = (instruction->flags & WEFT_ISA_FLAG_REPEAT) != 0;
   source->post_time = sim->slot[source->slot].time;
   source->pc = pc;
-  source->step = 0;
+  source->step = sim->slot[source->slot].step;
   return weft_sim_stream_consider(sim, source->stream);
 }
 
 static weft_status_t compile_walk(weft_sim_t* sim, weft_sim_sink_t* sink, const weft_instruction_t* recv, uint32_t pc) {
   if (sink->walk_pc == pc) return weft_ok();
   sink->walk_pc = UINT32_MAX;
-  weft_sim_walk_deinitialize(sim->allocator, &sink->walk);
   int64_t size;
   int32_t io;
   weft_sim_address_exists(sim, sink->slot, recv->base[0], 0, 0, &size, &io);
-  weft_status_t status = weft_sim_walk_compile(sim->allocator, recv, size / (int64_t)weft_dtype_size(recv->dtype),
-                                               sim->control, &sink->walk);
+  weft_status_t status = weft_sim_walk_cache_get(&sim->walks, recv, size / (int64_t)weft_dtype_size(recv->dtype),
+                                                 sim->control, &sink->walk);
   if (status)
     return weft_status_annotate(status, "receive of %s on colour %d", weft_sim_place(sim, sink->slot).text,
                                 sink->colour);
@@ -47,18 +46,34 @@ static weft_status_t compile_walk(weft_sim_t* sim, weft_sim_sink_t* sink, const 
   return weft_ok();
 }
 
+static weft_status_t post(weft_sim_t* sim, weft_sim_sink_t* sink) {
+  int64_t time = sim->slot[sink->slot].time;
+  bool first = !weft_sim_is_posted(sink);
+  *weft_sim_receive_time(sink, sink->posts) = time;
+  sink->posts += sink->repeats ? sim->steps : 1;
+  if (!sink->repeats) sink->waited = weft_max_i64(sink->waited, sink->posts - sink->depth); // what is forgotten
+  if (!first) return weft_ok(); // its turn comes when those before it are complete
+  weft_sim_stream_t* stream = &sim->stream[sink->stream];
+  ++stream->posted_sinks;
+  stream->sinks_time = weft_max_i64(stream->sinks_time, time);
+  return weft_sim_stream_consider(sim, sink->stream);
+}
+
 weft_status_t weft_sim_post_recv(weft_sim_t* sim, int32_t index, const weft_instruction_t* instruction, uint32_t pc) {
   weft_sim_sink_t* sink = &sim->sink[index];
   sink->chained = instruction->opcode == WEFT_OPCODE_CHAIN;
   if (!sink->chained) WEFT_RETURN_IF_ERROR(compile_walk(sim, sink, instruction, pc));
-  sink->posted = true;
   sink->repeats = (instruction->flags & WEFT_ISA_FLAG_REPEAT) != 0;
   sink->pc = pc;
-  sink->step = 0;
-  weft_sim_stream_t* stream = &sim->stream[sink->stream];
-  ++stream->posted_sinks;
-  stream->sinks_time = weft_max_i64(stream->sinks_time, sim->slot[sink->slot].time);
-  return weft_sim_stream_consider(sim, sink->stream);
+  sink->step = sim->slot[sink->slot].step;
+  return post(sim, sink);
+}
+
+weft_status_t weft_sim_post_again(weft_sim_t* sim, int32_t index) {
+  weft_sim_sink_t* sink = &sim->sink[index];
+  sink->chained = sink->repeats = false;
+  sink->pc = sink->walk_pc;
+  return post(sim, sink);
 }
 
 static void move_loops(const weft_instruction_t* instruction, int32_t operand, weft_sim_nest_t* nest) {
@@ -104,7 +119,9 @@ static weft_status_t collect(weft_sim_t* sim, weft_sim_stream_t* stream, weft_si
   move_loops(&instruction, 1, &nest);
   packed_loops(&instruction, 0, &nest);
   nest.pointer[0] = stream->data.data + used;
-  nest.pointer[1] = weft_sim_address(sim, source->slot, instruction.base[0], 0, 0, source->step);
+  WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, source->slot));
+  nest.pointer[1] =
+      weft_sim_address(sim, source->slot, weft_isa_address(&instruction, 0, source->step), 0, 0, source->step);
   if (!nest.pointer[1])
     return weft_error(INTERNAL, "%s: no memory to send from", weft_sim_place(sim, source->slot).text);
   sim->slot[source->slot].energy += (double)bytes / 4 * sim->machine.energy.sram_word;
@@ -134,13 +151,14 @@ static weft_status_t count_mismatch(const weft_sim_t* sim, const weft_sim_stream
 static weft_status_t deliver_recv(weft_sim_t* sim, const weft_sim_stream_t* stream, weft_sim_sink_t* sink,
                                   int64_t last) {
   weft_sim_slot_t* slot = &sim->slot[sink->slot];
-  const weft_sim_walk_t* walk = &sink->walk;
+  const weft_sim_walk_t* walk = sink->walk;
   if (walk->elements != stream->elements) return count_mismatch(sim, stream, sink, walk->elements);
   weft_instruction_t recv;
   WEFT_RETURN_IF_ERROR(weft_sim_fetch(sim, sink->slot, sink->pc, &recv));
   size_t size = weft_dtype_size(recv.dtype);
   if (walk->taken > 0) {
-    uint8_t* memory = weft_sim_address(sim, sink->slot, recv.base[0], 0, 0, sink->step);
+    WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, sink->slot));
+    uint8_t* memory = weft_sim_address(sim, sink->slot, weft_isa_address(&recv, 0, sink->done), 0, 0, sink->step);
     if (!memory) return weft_error(INTERNAL, "%s: no memory to receive in", weft_sim_place(sim, sink->slot).text);
     for (size_t s = 0; s < walk->spans.count; ++s) store_span(&walk->spans.data[s], stream->data.data, size, memory);
   }
@@ -150,7 +168,7 @@ static weft_status_t deliver_recv(weft_sim_t* sim, const weft_sim_stream_t* stre
     slot->ramp_time = weft_max_i64(slot->ramp_time, sink->first_time) + taken;
     last = weft_max_i64(last, slot->ramp_time);
   }
-  sink->complete_time = last;
+  *weft_sim_receive_time(sink, sink->done) = last;
   return weft_ok();
 }
 
@@ -167,7 +185,8 @@ static weft_status_t deliver_chain(weft_sim_t* sim, const weft_sim_stream_t* str
     out = &sim->source[weft_sim_find_source(sim, sink->slot, chain.out_colour)];
     WEFT_RETURN_IF_ERROR(weft_allocator_realloc(sim->allocator, (size_t)points, (size_t)size, (void**)&out->data));
   }
-  uint8_t* memory = weft_sim_address(sim, sink->slot, chain.base[0], 0, 0, 0);
+  WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, sink->slot));
+  uint8_t* memory = weft_sim_address(sim, sink->slot, weft_isa_address(&chain, 0, slot->step), 0, 0, 0);
   if (!memory) return weft_error(INTERNAL, "%s: no memory for a chain", weft_sim_place(sim, sink->slot).text);
   weft_sim_nest_t nest = nest_of(&chain, chain.op);
   packed_loops(&chain, 1, &nest);
@@ -184,7 +203,7 @@ static weft_status_t deliver_chain(weft_sim_t* sim, const weft_sim_stream_t* str
   int64_t wavelets = weft_machine_wavelets(&sim->machine, chain.dtype, points);
   int64_t start = weft_max_i64(slot->time, sink->first_time) + 1;
   slot->busy += wavelets;
-  sink->complete_time = weft_max_i64(start + wavelets, last + 1);
+  *weft_sim_receive_time(sink, sink->done) = weft_max_i64(start + wavelets, last + 1);
   if (!out) return weft_ok();
   out->pending = out->staged = true;
   out->repeats = false;
@@ -202,16 +221,15 @@ static weft_status_t deliver(weft_sim_t* sim, weft_sim_stream_t* stream, int32_t
   weft_sim_sink_t* sink = &sim->sink[index];
   int64_t last = weft_sim_transit_arrival(sim, sink) + transit->wavelets + transit->tail;
   WEFT_RETURN_IF_ERROR(sink->chained ? deliver_chain(sim, stream, sink, last) : deliver_recv(sim, stream, sink, last));
-  ++sink->done;
-  ++sink->step;
-  sink->posted = sink->repeats && sink->step < sim->steps;
+  int64_t complete = *weft_sim_receive_time(sink, sink->done++);
+  if (sink->repeats) ++sink->step;
   if (weft_sim_is_host(sim, sink->slot)) {
-    sim->report.cycles = weft_max_i64(sim->report.cycles, sink->complete_time);
-    if (sink->done == 1) sim->report.first_cycles = weft_max_i64(sim->report.first_cycles, sink->complete_time);
+    sim->report.cycles = weft_max_i64(sim->report.cycles, complete);
+    if (sink->done == 1) sim->report.first_cycles = weft_max_i64(sim->report.first_cycles, complete);
   }
   const weft_sim_slot_t* slot = &sim->slot[sink->slot];
-  if (sink->posted || slot->wait != WEFT_SIM_WAITS_RECV || slot->waits_for != index) return weft_ok();
-  return weft_sim_core_wake(sim, sink->slot, sink->complete_time);
+  if (slot->wait != WEFT_SIM_WAITS_RECV || slot->waits_for != index || sink->done < slot->waits_until) return weft_ok();
+  return weft_sim_core_wake(sim, sink->slot, complete);
 }
 
 static weft_status_t complete_step(weft_sim_t* sim, weft_sim_stream_t* stream, const weft_sim_transit_t* transit) {
@@ -223,9 +241,10 @@ static weft_status_t complete_step(weft_sim_t* sim, weft_sim_stream_t* stream, c
   stream->elements = 0;
   for (int32_t s = 0; s < stream->sink_count; ++s) {
     const weft_sim_sink_t* sink = &sim->sink[stream->first_sink + s];
-    if (!sink->posted) continue;
+    if (!weft_sim_is_posted(sink)) continue;
     ++stream->posted_sinks;
-    stream->sinks_time = weft_max_i64(stream->sinks_time, sink->complete_time);
+    if (sink->repeats) continue; // all of its steps were posted at once
+    stream->sinks_time = weft_max_i64(stream->sinks_time, *weft_sim_receive_time(sink, sink->done));
   }
   weft_sim_progress(sim);
   return weft_ok();

@@ -23,3 +23,21 @@ bool weft_sim_walk_reach(const weft_instruction_t* recv, int64_t* out_lo, int64_
 weft_status_t weft_sim_walk_compile(weft_allocator_t allocator, const weft_instruction_t* recv, int64_t limit,
                                     const weft_control_t* control, weft_sim_walk_t* out_walk);
 void weft_sim_walk_deinitialize(weft_allocator_t allocator, weft_sim_walk_t* walk);
+
+// Walks that several receives share.
+typedef struct weft_sim_walk_entry_t {
+  struct weft_sim_walk_entry_t* next;
+  uint64_t hash;
+  int64_t limit;
+  weft_instruction_t key; // what the walk depends on
+  weft_sim_walk_t walk;
+} weft_sim_walk_entry_t;
+typedef struct weft_sim_walk_cache_t {
+  weft_allocator_t allocator;
+  weft_sim_walk_entry_t** bucket;
+  size_t bucket_count, count; // of buckets a power of two, or none
+} weft_sim_walk_cache_t;
+// The receive's walk, worked out unless it is known; valid while the cache lives.
+weft_status_t weft_sim_walk_cache_get(weft_sim_walk_cache_t* cache, const weft_instruction_t* recv, int64_t limit,
+                                      const weft_control_t* control, const weft_sim_walk_t** out_walk);
+void weft_sim_walk_cache_deinitialize(weft_sim_walk_cache_t* cache);

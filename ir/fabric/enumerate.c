@@ -156,7 +156,7 @@ static int32_t list_shapes(const weft_kernel_t* kernel, const weft_machine_t* ma
 }
 
 static int64_t cut_time(const cut_t* cut) {
-  return cut->figures.cycles + cut->figures.stream_cycles;
+  return cut->figures.step_cycles;
 }
 
 // Fewest tiles, then fastest, then what keeps neighbouring elements together: few cuts, and through the outer

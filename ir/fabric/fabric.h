@@ -15,6 +15,7 @@ enum {
   WEFT_MAX_DIMS = 12,       // iteration dimensions of a kernel
   WEFT_MAX_SOURCES = 3,     // operands of an operation
   WEFT_MAX_AXIS_FACTORS = 4, // dimensions split along one axis
+  WEFT_MAX_SPARE = 62,       // places of an operand's ring beyond the first two
   WEFT_FABRIC_FORMAT = 1    // version of the text form
 };
 #define WEFT_HOST_KERNEL (-1) // stands for the host wherever a kernel index is asked for; it has one logical tile, 0
@@ -35,7 +36,14 @@ typedef struct weft_tensor_t {
 // PARALLEL  may be split; appears with coefficient 1 in every result's map.
 // REDUCTION may be split: partial results along it are combined by a reduce chain.
 // INTERNAL  stays whole inside a tile.
-typedef enum weft_dim_kind_e { WEFT_DIM_PARALLEL, WEFT_DIM_REDUCTION, WEFT_DIM_INTERNAL } weft_dim_kind_e;
+// SEQUENTIAL stays whole, too, and is the outermost: the operations that loop over it run, in their order, once for each of
+//           its indices, one after the other; those before them once, before. See weft_split_is_feedback.
+typedef enum weft_dim_kind_e {
+  WEFT_DIM_PARALLEL,
+  WEFT_DIM_REDUCTION,
+  WEFT_DIM_INTERNAL,
+  WEFT_DIM_SEQUENTIAL
+} weft_dim_kind_e;
 typedef struct weft_dim_t {
   int64_t extent;
   weft_dim_kind_e kind;
@@ -64,6 +72,7 @@ typedef struct weft_buffer_t {
   weft_index_row_t row[WEFT_MAX_RANK]; // iteration point -> buffer coordinates (may lie outside the pieces: padding)
   bool has_fill; // OPERAND: elements that no piece covers hold `fill` (padding); without has_fill there are none
   double fill;
+  int32_t spare; // OPERAND, PLACED and later: copies in a tile's memory beyond those that `doubled` says (depths.h)
   int32_t piece_count; // OPERAND
   weft_piece_t* piece;
   int32_t tensor; // RESULT
@@ -98,6 +107,8 @@ typedef struct weft_alternative_t {
   int64_t cycles;          // compute and chain, of the busiest tile, for one input
   int64_t chain_cycles;    // thereof the reduce chain
   int64_t stream_cycles;   // elements through the busiest ramp, in or out
+  bool doubled;            // operands that arrive in streams and results have two buffers, so that streams and compute overlap
+  int64_t step_cycles;     // from one input to the next, when neither producers nor consumers nor the way there hold it up
   int64_t bytes;           // of the fullest tile: code (estimated), constants, buffers
 } weft_alternative_t;
 
@@ -177,6 +188,11 @@ typedef struct weft_stream_t {
   int32_t entry_count;
   weft_router_entry_t* entry; // upstream before downstream; one per (tile, colour)
 } weft_stream_t;
+
+// Whether a stream carries a result back to its own kernel.
+static inline bool weft_stream_is_feedback(const weft_stream_t* stream) {
+  return stream->kind == WEFT_STREAM_DATA && stream->source_kernel >= 0 && stream->source_kernel == stream->sink_kernel;
+}
 
 // What the host receives: assembled from pieces as an operand is; row-major in host memory.
 typedef struct weft_output_t {

@@ -119,6 +119,47 @@ bool weft_split_needs_buffer(const weft_kernel_t* kernel, const weft_split_t* sp
   return false;
 }
 
+uint32_t weft_split_sequential(const weft_kernel_t* kernel) {
+  for (int32_t d = 0; d < kernel->dim_count; ++d)
+    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) return 1u << d;
+  return 0;
+}
+
+bool weft_split_is_carried(const weft_operation_t* operation, int32_t count, uint32_t sequential, int32_t buffer) {
+  for (int32_t o = 0; o < count; ++o) {
+    if (!(operation[o].loops & sequential)) continue;
+    for (int32_t s = 0; s < weft_op_source_count(operation[o].op); ++s)
+      if (operation[o].source[s] == buffer) return true;
+    if (operation[o].destination == buffer) return operation[o].op == WEFT_OP_MLA;
+  }
+  return false;
+}
+
+bool weft_split_is_feedback(const weft_fabric_t* fabric, int32_t kernel, int32_t buffer) {
+  const weft_buffer_t* operand = &fabric->kernel[kernel].buffer[buffer];
+  if (operand->kind != WEFT_BUFFER_OPERAND || operand->piece_count != 1) return false;
+  const weft_tensor_t* tensor = &fabric->tensor[operand->piece[0].tensor];
+  return tensor->kind == WEFT_TENSOR_RESULT && tensor->kernel == kernel;
+}
+
+bool weft_split_is_streamed(const weft_fabric_t* fabric, const weft_buffer_t* buffer) {
+  if (buffer->kind != WEFT_BUFFER_OPERAND) return buffer->kind == WEFT_BUFFER_RESULT;
+  for (int32_t p = 0; p < buffer->piece_count; ++p) {
+    const weft_tensor_t* tensor = &fabric->tensor[buffer->piece[p].tensor];
+    if (tensor->kind == WEFT_TENSOR_CONSTANT) continue;
+    if (tensor->kind == WEFT_TENSOR_INPUT) return true;
+    const weft_kernel_t* kernel = &fabric->kernel[tensor->kernel]; // what comes back to it doesn't arrive ahead
+    if (buffer < kernel->buffer || buffer >= kernel->buffer + kernel->buffer_count) return true;
+  }
+  return false;
+}
+
+int32_t weft_split_depth(const weft_fabric_t* fabric, const weft_alternative_t* alternative,
+                         const weft_buffer_t* buffer) {
+  if (!weft_split_is_streamed(fabric, buffer)) return 1;
+  return (alternative->doubled ? 2 : 1) + buffer->spare;
+}
+
 weft_box_t weft_split_owned_box(const weft_fabric_t* fabric, int32_t tensor, int32_t logical) {
   const weft_tensor_t* t = &fabric->tensor[tensor];
   weft_box_t whole = weft_box_of_shape(&t->shape);

@@ -25,6 +25,20 @@ bool weft_split_is_owner(const weft_kernel_t* kernel, const weft_split_t* split,
 bool weft_split_runs(const weft_kernel_t* kernel, const weft_split_t* split, int32_t operation, int32_t logical);
 bool weft_split_needs_buffer(const weft_kernel_t* kernel, const weft_split_t* split, int32_t buffer, int32_t logical);
 
+// Whether streams end or begin in a buffer, and how many copies of it a tile has, which the steps take in turn.
+bool weft_split_is_streamed(const weft_fabric_t* fabric, const weft_buffer_t* buffer);
+int32_t weft_split_depth(const weft_fabric_t* fabric, const weft_alternative_t* alternative, const weft_buffer_t* buffer);
+
+// The SEQUENTIAL dimension as a mask, 0: the kernel has none.
+uint32_t weft_split_sequential(const weft_kernel_t* kernel);
+// Whether an index of the SEQUENTIAL dimension (mask) reads what an earlier one left in a buffer.
+bool weft_split_is_carried(const weft_operation_t* operation, int32_t count, uint32_t sequential, int32_t buffer);
+// Whether a buffer of a kernel is an operand made of one of the kernel's own results, which comes back to all tiles that
+// need it: right after the last operation of each index of the SEQUENTIAL dimension that writes the result, so that
+// operations behind that see it, and those before it what the index before left (at first: what operations before the loop
+// put there).
+bool weft_split_is_feedback(const weft_fabric_t* fabric, int32_t kernel, int32_t buffer);
+
 // The owner tile that sends segment `source_index` of a result's walk (mixed radix of the walk's source levels).
 int32_t weft_split_owner(const weft_kernel_t* kernel, const weft_split_t* split, int64_t source_index);
 // The only coordinate of a result that depends on `dim`, if that coordinate is `dim` itself, else -1. A PARALLEL dimension may
@@ -39,7 +53,7 @@ weft_status_t weft_split_walk(const weft_fabric_t* fabric, int32_t tensor, weft_
 int64_t weft_walk_elements(const weft_walk_t* walk);
 int64_t weft_walk_segment_elements(const weft_walk_t* walk, int64_t source_index);
 
-// One cost function. Fills the figures of alternative->split (gy, gx, cycles, chain_cycles, stream_cycles, bytes).
+// One cost function. Fills the figures of alternative->split: all that follows it in the struct.
 weft_status_t weft_cost_alternative(const weft_fabric_t* fabric, int32_t kernel, const weft_machine_t* machine,
                                     weft_alternative_t* inout_alternative);
 // Enumerates the useful splits of every kernel (Pareto: cycles, tiles, shape; memory within the tile) up to the machine's

@@ -7,10 +7,15 @@
 #include "base/array.h"
 #include "base/checked.h"
 
+// A rectangle of a kernel's logical grid, ends included.
+typedef struct span_t {
+  int32_t y0, y1, x0, x1;
+} span_t;
 // Consumer tiles whose needs can't differ: the digits of the split that don't appear in the operand's index map are
 // dropped. Row and column count the digits that remain on the two axes.
 typedef struct cell_t {
   bool used;        // some tile there takes part
+  span_t span;      // of its tiles in the consumer's grid
   int64_t elements; // that each of its tiles takes
   weft_box_t need;  // in tensor coordinates
 } cell_t;
@@ -49,6 +54,7 @@ typedef struct builder_t {
   WEFT_ARRAY(sink_t) sinks;
   WEFT_ARRAY(cell_t) cells;
   WEFT_ARRAY(source_load_t) loads;
+  int32_t* room; // [kernels] streams of one edge that may pass a router in the kernel's region
 } builder_t;
 
 static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
@@ -76,6 +82,13 @@ static const weft_split_t* chosen_split(const weft_kernel_t* kernel) {
   return &kernel->alternative[kernel->chosen].split;
 }
 
+static void grow_span(span_t* span, span_t by) {
+  if (by.y0 < span->y0) span->y0 = by.y0;
+  if (by.y1 > span->y1) span->y1 = by.y1;
+  if (by.x0 < span->x0) span->x0 = by.x0;
+  if (by.x1 > span->x1) span->x1 = by.x1;
+}
+
 static weft_status_t clear_cells(builder_t* b, const edge_t* edge) {
   b->sinks.count = 0;
   b->cells.count = 0;
@@ -99,8 +112,12 @@ static weft_status_t collect_sinks(builder_t* b, edge_t* edge) {
     int32_t extent, row = reduced_index(buffer, split->y, split->y_count, logical / gx, &extent);
     int32_t index = row * edge->columns + reduced_index(buffer, split->x, split->x_count, logical % gx, &extent);
     cell_t* cell = &b->cells.data[index];
-    if (!cell->used) {
+    span_t at = {logical / gx, logical / gx, logical % gx, logical % gx};
+    if (cell->used) {
+      grow_span(&cell->span, at);
+    } else {
       cell->used = true;
+      cell->span = at;
       weft_iteration_box_t box = weft_split_box(kernel, split, logical);
       weft_box_t filter = weft_split_buffer_box(kernel, buffer, &box);
       cell->elements = weft_view_count(&edge->piece->view, &filter);
@@ -181,29 +198,83 @@ static void group_boxes(const builder_t* b, const edge_t* edge, const grouping_t
   }
 }
 
-// Fills grouping->time. False: some source would need more colours than it may have.
+// More than `room` of the spans cover one place. If so they do where one begins in both directions.
+static bool is_crowded(const span_t* span, const bool* used, int32_t count, int32_t room) {
+  for (int32_t i = 0; i < count; ++i) {
+    if (!used[i]) continue;
+    for (int32_t j = 0; j < count; ++j) { // x where i begins, y where j begins
+      int32_t x = span[i].x0, y = span[j].y0, covering = 0;
+      if (!used[j] || x < span[j].x0 || x > span[j].x1 || y < span[i].y0 || y > span[i].y1) continue;
+      for (int32_t k = 0; k < count; ++k)
+        covering += used[k] && span[k].x0 <= x && x <= span[k].x1 && span[k].y0 <= y && y <= span[k].y1;
+      if (covering > room) return true;
+    }
+  }
+  return false;
+}
+
+// Where the tiles of a group stand in the consumer's grid decides how much of it the group's tree takes: branches along
+// its rows and a trunk across them, or the other way round. Trunks find their own ways, so the mean counts. True: the
+// trees of all groups together take more than the routers there have room for.
+static bool sinks_are_crowded(const builder_t* b, const edge_t* edge, const grouping_t* grouping, const bool* used) {
+  if (edge->sink_kernel == WEFT_HOST_KERNEL) return false;
+  const weft_split_t* split = chosen_split(&b->fabric->kernel[edge->sink_kernel]);
+  int64_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count), taken = 0;
+  span_t span[WEFT_STREAMS_PER_EDGE_MOST];
+  bool known[WEFT_STREAMS_PER_EDGE_MOST] = {false};
+  int32_t groups = grouping->row_groups * grouping->column_groups;
+  for (size_t i = 0; i < b->cells.count; ++i) {
+    if (!b->cells.data[i].used) continue;
+    int32_t group = group_of(edge, grouping, (int32_t)i);
+    if (known[group])
+      grow_span(&span[group], b->cells.data[i].span);
+    else
+      span[group] = b->cells.data[i].span;
+    known[group] = true;
+  }
+  int64_t rows = grouping->row_block * (gy / edge->rows), columns = grouping->column_block * (gx / edge->columns);
+  for (int32_t g = 0; g < groups; ++g) {
+    if (!used[g] || !known[g]) continue;
+    int64_t height = span[g].y1 - span[g].y0 + 1, width = span[g].x1 - span[g].x0 + 1;
+    int64_t by_rows = weft_min_i64(rows, height) * width + height;
+    int64_t by_columns = weft_min_i64(columns, width) * height + width;
+    taken += weft_min_i64(by_rows, by_columns);
+  }
+  return groups > 1 && taken > (b->room[edge->sink_kernel] + 1) * gy * gx;
+}
+
+// Fills grouping->time. False: some source would need more colours than it may have, or the routers around the sources
+// or the sinks.
 static bool evaluate(builder_t* b, const edge_t* edge, grouping_t* grouping) {
   weft_box_t box[WEFT_STREAMS_PER_EDGE_MOST];
+  span_t span[WEFT_STREAMS_PER_EDGE_MOST];
   bool used[WEFT_STREAMS_PER_EDGE_MOST], host = edge->source_kernel == WEFT_HOST_KERNEL;
+  const weft_kernel_t* kernel = host ? NULL : &b->fabric->kernel[edge->source_kernel];
+  int32_t gx = host ? 1 : weft_split_grid(chosen_split(kernel)->x, chosen_split(kernel)->x_count);
+  int32_t groups = grouping->row_groups * grouping->column_groups;
   group_boxes(b, edge, grouping, box, used);
+  if (sinks_are_crowded(b, edge, grouping, used)) return false;
   memset(b->loads.data, 0, b->loads.count * sizeof(source_load_t));
   grouping->time = 0;
-  for (int32_t group = 0; group < grouping->row_groups * grouping->column_groups; ++group) {
+  for (int32_t group = 0; group < groups; ++group) {
     if (!used[group]) continue;
     int64_t stream = 0;
     segment_t segment;
+    span[group] = (span_t){INT32_MAX, 0, INT32_MAX, 0};
     for (segments_begin(&edge->walk, &box[group], &segment); segment_next(&segment);) {
       source_load_t* load = &b->loads.data[segment.source_index];
       int64_t wavelets = weft_machine_wavelets(b->machine, edge->tensor->dtype, segment.elements);
       stream += wavelets;
       if (host) continue; // which has a port, not a ramp, for each stream
+      int32_t owner = weft_split_owner(kernel, chosen_split(kernel), segment.source_index);
+      grow_span(&span[group], (span_t){owner / gx, owner / gx, owner % gx, owner % gx});
       load->wavelets += wavelets;
       grouping->time = weft_max_i64(grouping->time, load->wavelets);
       if (++load->streams > WEFT_STREAMS_PER_TILE) return false;
     }
     grouping->time = weft_max_i64(grouping->time, stream);
   }
-  return true;
+  return host || groups == 1 || !is_crowded(span, used, groups, b->room[edge->source_kernel]);
 }
 
 // How many blocks `extent` lines fall into when about `wanted` are asked for; *out_block: lines of each.
@@ -239,11 +310,22 @@ static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
   return lines < WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : lines;
 }
 
+// What comes back to its own kernel does so once a trip.
+static int64_t target_of(const builder_t* b, const edge_t* edge) {
+  if (edge->source_kernel < 0 || edge->source_kernel != edge->sink_kernel) return b->target;
+  const weft_kernel_t* kernel = &b->fabric->kernel[edge->source_kernel];
+  int64_t trips = 1;
+  for (int32_t d = 0; d < kernel->dim_count; ++d)
+    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) trips = kernel->dim[d].extent;
+  return weft_max_i64(1, b->target / trips);
+}
+
 static grouping_t choose_grouping(builder_t* b, const edge_t* edge) {
   int32_t limit = stream_limit(b, edge);
+  int64_t target = target_of(b, edge);
   grouping_t chosen = {1, 1, edge->rows, edge->columns, 0};
   evaluate(b, edge, &chosen);
-  for (int32_t streams = 2; streams <= limit && chosen.time > b->target; ++streams) {
+  for (int32_t streams = 2; streams <= limit && chosen.time > target; ++streams) {
     grouping_t best = {.time = INT64_MAX};
     for (int32_t rows = 1; rows <= streams; ++rows) {
       grouping_t candidate;
@@ -256,7 +338,7 @@ static grouping_t choose_grouping(builder_t* b, const edge_t* edge) {
       if (candidate.row_groups * candidate.column_groups != streams) continue;
       if (evaluate(b, edge, &candidate) && candidate.time < best.time) best = candidate;
     }
-    if (best.time < INT64_MAX && (best.time <= b->target || is_worth(&chosen, &best))) chosen = best;
+    if (best.time < INT64_MAX && (best.time <= target || is_worth(&chosen, &best))) chosen = best;
   }
   return chosen;
 }
@@ -357,8 +439,39 @@ static weft_status_t build_chain(builder_t* b, int32_t index) {
   return weft_ok();
 }
 
+// A router's colours, less some for chains and for streams that pass by, are shared by the edges that begin or end in a
+// kernel's region.
+static weft_status_t share_colours(builder_t* b) {
+  enum { PASSING = 6, LEAST = 2 };
+  weft_fabric_t* fabric = b->fabric;
+  WEFT_RETURN_IF_ERROR(
+      weft_allocator_calloc(b->allocator, (size_t)fabric->kernel_count + 1, sizeof(*b->room), (void**)&b->room));
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &fabric->kernel[k];
+    for (int32_t i = 0; i < kernel->buffer_count; ++i) {
+      for (int32_t p = 0; kernel->buffer[i].kind == WEFT_BUFFER_OPERAND && p < kernel->buffer[i].piece_count; ++p) {
+        const weft_tensor_t* tensor = &fabric->tensor[kernel->buffer[i].piece[p].tensor];
+        if (tensor->kind == WEFT_TENSOR_RESULT) ++b->room[tensor->kernel];
+        if (tensor->kind != WEFT_TENSOR_CONSTANT) ++b->room[k];
+      }
+    }
+  }
+  for (int32_t o = 0; o < fabric->output_count; ++o) {
+    for (int32_t p = 0; p < fabric->output[o].piece_count; ++p) {
+      const weft_tensor_t* tensor = &fabric->tensor[fabric->output[o].piece[p].tensor];
+      if (tensor->kind == WEFT_TENSOR_RESULT) ++b->room[tensor->kernel];
+    }
+  }
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    int32_t edges = b->room[k] > 0 ? b->room[k] : 1, room = (b->machine->colours - PASSING) / edges;
+    b->room[k] = room > LEAST ? room : LEAST;
+  }
+  return weft_ok();
+}
+
 static weft_status_t build_all(builder_t* b) {
   weft_fabric_t* fabric = b->fabric;
+  WEFT_RETURN_IF_ERROR(share_colours(b));
   b->target = 1;
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &fabric->kernel[k];
@@ -404,5 +517,6 @@ weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* ma
   WEFT_ARRAY_FREE(b.allocator, &b.sinks);
   WEFT_ARRAY_FREE(b.allocator, &b.cells);
   WEFT_ARRAY_FREE(b.allocator, &b.loads);
+  weft_allocator_free(b.allocator, b.room);
   return status;
 }

@@ -13,8 +13,11 @@ enum {
   WEFT_STREAMS_PER_TILE = 8
 };
 
-// Logical -> physical tiles of a region: when gy of the region's lines each have gx live tiles, logical line i takes the
-// live tiles of the i-th such line, else the live tiles in boustrophedon order. False: too few live tiles. Writes gy * gx.
+// Logical -> physical tiles of a region. When gy of the region's lines each have gx live tiles, logical line i takes the live
+// tiles of the i-th such line. Else the tiles along the grid's longer side are stacks, and each line across takes the next live
+// tile of the stacks that have most left: enough when the sum over the stacks of min(live tiles, lines across) reaches gy * gx,
+// and the stacks are three quarters as deep as there are lines across at the least.
+// Else the live tiles in boustrophedon order. False: too few live tiles. Writes gy * gx.
 bool weft_region_map(const weft_machine_t* machine, const weft_defects_t* defects, const weft_region_t* region, int32_t gy,
                      int32_t gx, int32_t* out_tiles);
 

@@ -4,7 +4,7 @@
 
 const char* const weft_stage_names[WEFT_STAGE_COUNT] = {"kernels", "placed", "routed"};
 const char* const weft_tensor_kind_names[3] = {"input", "constant", "result"};
-const char* const weft_dim_kind_names[3] = {"parallel", "reduction", "internal"};
+const char* const weft_dim_kind_names[4] = {"parallel", "reduction", "internal", "sequential"};
 const char* const weft_buffer_kind_names[3] = {"operand", "temporary", "result"};
 const char* const weft_stream_kind_names[2] = {"data", "chain"};
 

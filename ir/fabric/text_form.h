@@ -20,13 +20,14 @@
 //     buffer 0 operand "x" f32 [d0, 2*d2 - 1] fill 0 pieces 1      the index map; fill none: no padding
 //       piece 0 view [784 in 0..784 to 1 by 1] at [0, 0]           tensor; factors (extent, lo..hi, dim or none, step);
 //       offsets
+//     buffer .. fill 0 spare 2 pieces 1                           placed and later; none: not written
 //     buffer 1 temporary "t" f32 [d0, d1]
 //     buffer 2 result "y" f32 [d0, d1] tensor 2
 //     operations 1
 //     operation b2 = mla f32 (b0, b1) over [d0, d1, d2]            a number in place of a buffer is an immediate
 //     reduce 0 add                                                 operation and combiner; or `reduce none`
 //     alternatives 1
-//     alternative y [d1/14] x [d2/7] grid 14 7 cycles 812 chain 40 stream 128 bytes 9000
+//     alternative y [d1/14] x [d2/7] grid 14 7 cycles 812 chain 40 stream 128 step 790 doubled bytes 9000
 //     chosen 0 region 0 0 7 14 upright                             placed and later; x y width height; or `transposed`
 //     tiles [0..6, 13..7, 20]                                      placed and later; of the logical tiles in order
 //   outputs 1
@@ -49,7 +50,7 @@
 // Words of the enums, in their order.
 extern const char* const weft_stage_names[WEFT_STAGE_COUNT];
 extern const char* const weft_tensor_kind_names[3];
-extern const char* const weft_dim_kind_names[3];
+extern const char* const weft_dim_kind_names[4];
 extern const char* const weft_buffer_kind_names[3];
 extern const char* const weft_stream_kind_names[2];
 

@@ -270,6 +270,8 @@ static void read_buffer(reader_t* r, int32_t dim_count, weft_buffer_t* buffer) {
     read_index_row(r, dim_count, &buffer->row[buffer->rank]);
   if (buffer->kind == WEFT_BUFFER_OPERAND) {
     read_fill(r, &buffer->has_fill, &buffer->fill);
+    if (weft_scan_accept(scan, "spare"))
+      buffer->spare = (int32_t)weft_scan_integer(scan, "a number of spare places", 1, WEFT_MAX_SPARE);
     read_pieces(r, &buffer->piece_count, &buffer->piece);
   } else if (buffer->kind == WEFT_BUFFER_RESULT) {
     weft_scan_expect(scan, "tensor");
@@ -331,6 +333,9 @@ static void read_alternative(reader_t* r, const weft_kernel_t* kernel, weft_alte
   alternative->cycles = read_figure(r, "cycles");
   alternative->chain_cycles = read_figure(r, "chain");
   alternative->stream_cycles = read_figure(r, "stream");
+  alternative->step_cycles = read_figure(r, "step");
+  alternative->doubled = weft_scan_accept(scan, "doubled");
+  if (!alternative->doubled) weft_scan_expect(scan, "single");
   alternative->bytes = read_figure(r, "bytes");
 }
 
@@ -392,7 +397,7 @@ static void read_kernel(reader_t* r, weft_kernel_t* kernel) {
   weft_scan_expect(scan, "dims");
   for (; weft_scan_item(scan, kernel->dim_count, WEFT_MAX_DIMS, "dimensions"); ++kernel->dim_count) {
     weft_dim_t* dim = &kernel->dim[kernel->dim_count];
-    dim->kind = (weft_dim_kind_e)weft_scan_word(scan, "a kind of dimension", weft_dim_kind_names, 3);
+    dim->kind = (weft_dim_kind_e)weft_scan_word(scan, "a kind of dimension", weft_dim_kind_names, 4);
     dim->extent = read_size(r, "an extent");
   }
   weft_scan_expect(scan, "buffers");

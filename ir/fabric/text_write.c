@@ -202,6 +202,7 @@ static void put_buffer(writer_t* w, int32_t index, const weft_buffer_t* buffer) 
   put_text(w, "]");
   if (buffer->kind == WEFT_BUFFER_OPERAND) {
     put_fill(w, buffer->has_fill, buffer->fill);
+    if (buffer->spare) PRINT(w, " spare %" PRId32, buffer->spare);
     put_pieces(w, buffer->piece_count, buffer->piece);
     return;
   }
@@ -244,9 +245,11 @@ static void put_alternative(writer_t* w, const weft_alternative_t* alternative) 
   put_text(w, "  alternative");
   put_axis(w, "y", split->y, split->y_count);
   put_axis(w, "x", split->x, split->x_count);
-  PRINT(w, " grid %" PRId32 " %" PRId32 " cycles %" PRId64 " chain %" PRId64 " stream %" PRId64 " bytes %" PRId64 "\n",
+  PRINT(w,
+        " grid %" PRId32 " %" PRId32 " cycles %" PRId64 " chain %" PRId64 " stream %" PRId64 " step %" PRId64
+        " %s bytes %" PRId64 "\n",
         alternative->gy, alternative->gx, alternative->cycles, alternative->chain_cycles, alternative->stream_cycles,
-        alternative->bytes);
+        alternative->step_cycles, alternative->doubled ? "doubled" : "single", alternative->bytes);
 }
 
 static void put_range(writer_t* w, int32_t from, int32_t to) {

@@ -5,10 +5,21 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
+#include "ir/fabric/split.h"
 #include "machine/machine.h"
 
 bool weft_verify_product(int64_t factor, int64_t* inout_product) {
   return factor >= 0 && weft_checked_mul(*inout_product, factor, inout_product) && *inout_product <= WEFT_VERIFY_MOST;
+}
+
+// What has no elements: no piece, kernel or stream may know it.
+static bool is_empty(const weft_shape_t* shape) {
+  bool is_empty = false;
+  for (int32_t i = 0; i < shape->rank && i < WEFT_MAX_RANK; ++i) {
+    if (shape->extent[i] < 0) return false;
+    is_empty |= shape->extent[i] == 0;
+  }
+  return is_empty && shape->rank <= WEFT_MAX_RANK;
 }
 
 weft_status_t weft_verify_shape(const weft_shape_t* shape) {
@@ -68,14 +79,17 @@ weft_status_t weft_verify_pieces(const weft_fabric_t* fabric, int32_t count, con
   for (int32_t i = 0; i < count; ++i) {
     WEFT_RETURN_IF_ERROR(weft_verify_index("a piece's tensor", piece[i].tensor, fabric->tensor_count));
     const weft_tensor_t* tensor = &fabric->tensor[piece[i].tensor];
-    weft_status_t status = verify_view(&piece[i].view, weft_verify_elements(&tensor->shape));
+    weft_status_t status = is_empty(&tensor->shape) ? weft_error(INVALID_INPUT, "it has no elements")
+                                                    : verify_view(&piece[i].view, weft_verify_elements(&tensor->shape));
     if (!status && piece[i].view.rank != rank)
       status = weft_error(INVALID_INPUT, "the view has rank %" PRId32 ", what it assembles has %" PRId32,
                           piece[i].view.rank, rank);
-    if (!status && tensor->dtype != dtype)
+    if (!status && !weft_dtype_same_bits(tensor->dtype, dtype))
       status = weft_error(INVALID_INPUT, "the tensor holds %s, what it assembles %s", weft_dtype_name(tensor->dtype),
                           weft_dtype_name(dtype));
-    if (!status && tensor->kind == WEFT_TENSOR_RESULT && tensor->kernel >= kernel)
+    if (!status && tensor->kind == WEFT_TENSOR_RESULT && tensor->kernel >= kernel &&
+        !(kernel < fabric->kernel_count && tensor->kernel == kernel && count == 1 &&
+          weft_split_sequential(&fabric->kernel[kernel])))
       status = weft_error(INVALID_INPUT, "the tensor is made by kernel %" PRId32 ", which doesn't come before",
                           tensor->kernel);
     if (!status && tensor->kind == WEFT_TENSOR_CONSTANT && kernel == fabric->kernel_count)
@@ -96,6 +110,7 @@ static weft_status_t verify_tensor(const weft_fabric_t* fabric, int32_t index) {
   if (!tensor->name) return weft_error(INVALID_INPUT, "it has no name");
   if ((unsigned)tensor->kind > WEFT_TENSOR_RESULT || (unsigned)tensor->dtype >= WEFT_DTYPE_COUNT)
     return weft_error(INVALID_INPUT, "its kind or element type doesn't exist");
+  if (tensor->kind == WEFT_TENSOR_INPUT && is_empty(&tensor->shape)) return weft_ok();
   WEFT_RETURN_IF_ERROR(weft_verify_shape(&tensor->shape));
   if (tensor->kind == WEFT_TENSOR_CONSTANT && !tensor->data) return weft_error(INVALID_INPUT, "it has no data");
   if (tensor->kind != WEFT_TENSOR_RESULT) return weft_ok();
@@ -141,6 +156,7 @@ static weft_status_t verify_tensors(const weft_fabric_t* fabric) {
 static weft_status_t verify_output(const weft_fabric_t* fabric, const weft_output_t* output) {
   if (!output->name) return weft_error(INVALID_INPUT, "it has no name");
   if ((unsigned)output->dtype >= WEFT_DTYPE_COUNT) return weft_error(INVALID_INPUT, "its element type doesn't exist");
+  if (is_empty(&output->shape) && output->piece_count == 0) return weft_ok();
   WEFT_RETURN_IF_ERROR(weft_verify_shape(&output->shape));
   return weft_verify_pieces(fabric, output->piece_count, output->piece, output->shape.rank, output->dtype,
                             fabric->kernel_count);

@@ -10,7 +10,8 @@ weft_status_t weft_verify_shape(const weft_shape_t* shape);
 int64_t weft_verify_elements(const weft_shape_t* shape); // of a verified shape
 weft_status_t weft_verify_index(const char* what, int64_t index, int64_t count);
 weft_status_t weft_verify_array(const char* what, int64_t count, const void* data);
-// What assembles an operand of `kernel` (kernel_count: an output): tensors from before it, verified ones.
+// What assembles an operand of `kernel` (kernel_count: an output): tensors from before it, verified ones, or one that the
+// kernel makes itself and gets back.
 weft_status_t weft_verify_pieces(const weft_fabric_t* fabric, int32_t count, const weft_piece_t* piece, int32_t rank,
                                  weft_dtype_e dtype, int32_t kernel);
 weft_status_t weft_verify_kernel(const weft_fabric_t* fabric, int32_t index);               // tensors are verified

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/checked.h"
+#include "ir/fabric/split.h"
 #include "ir/fabric/verify.h"
 
 static weft_status_t verify_dims(const weft_kernel_t* kernel) {
@@ -10,8 +11,10 @@ static weft_status_t verify_dims(const weft_kernel_t* kernel) {
     return weft_error(INVALID_INPUT, "%" PRId32 " dimensions, there can be %d", kernel->dim_count, WEFT_MAX_DIMS);
   for (int32_t d = 0; d < kernel->dim_count; ++d) {
     const weft_dim_t* dim = &kernel->dim[d];
-    if ((unsigned)dim->kind > WEFT_DIM_INTERNAL)
+    if ((unsigned)dim->kind > WEFT_DIM_SEQUENTIAL)
       return weft_error(INVALID_INPUT, "the kind of dimension d%" PRId32 " doesn't exist", d);
+    if (dim->kind == WEFT_DIM_SEQUENTIAL && d > 0)
+      return weft_error(INVALID_INPUT, "d%" PRId32 " is sequential, but not the outermost dimension", d);
     if (dim->extent < 1 || !weft_verify_product(dim->extent, &points))
       return weft_error(INVALID_INPUT, "extent %" PRId64 " of d%" PRId32 " is less than 1 or makes too many points",
                         dim->extent, d);
@@ -80,6 +83,8 @@ static weft_status_t verify_buffer(const weft_fabric_t* fabric, int32_t kernel_i
   const weft_kernel_t* kernel = &fabric->kernel[kernel_index];
   const weft_buffer_t* buffer = &kernel->buffer[index];
   int64_t elements = 1;
+  if (buffer->spare < 0 || buffer->spare > (buffer->kind == WEFT_BUFFER_OPERAND ? WEFT_MAX_SPARE : 0))
+    return weft_error(INVALID_INPUT, "%" PRId32 " spare places", buffer->spare);
   if (!buffer->name) return weft_error(INVALID_INPUT, "it has no name");
   if ((unsigned)buffer->kind > WEFT_BUFFER_RESULT || (unsigned)buffer->dtype >= WEFT_DTYPE_COUNT)
     return weft_error(INVALID_INPUT, "its kind or element type doesn't exist");
@@ -102,14 +107,17 @@ static weft_status_t verify_buffer(const weft_fabric_t* fabric, int32_t kernel_i
   return verify_result_rows(kernel, buffer, &tensor->shape);
 }
 
-static weft_status_t verify_operation(const weft_kernel_t* kernel, const weft_operation_t* operation) {
+static weft_status_t verify_operation(const weft_fabric_t* fabric, int32_t kernel_index,
+                                      const weft_operation_t* operation) {
+  const weft_kernel_t* kernel = &fabric->kernel[kernel_index];
   if ((unsigned)operation->op >= WEFT_OP_COUNT || (unsigned)operation->dtype >= WEFT_DTYPE_COUNT)
     return weft_error(INVALID_INPUT, "no such operation or element type");
   if (operation->loops >> kernel->dim_count)
     return weft_error(INVALID_INPUT, "loops 0x%" PRIx32 " over more than the kernel's %" PRId32 " dimensions",
                       operation->loops, kernel->dim_count);
   WEFT_RETURN_IF_ERROR(weft_verify_index("the destination", operation->destination, kernel->buffer_count));
-  if (kernel->buffer[operation->destination].kind == WEFT_BUFFER_OPERAND)
+  if (kernel->buffer[operation->destination].kind == WEFT_BUFFER_OPERAND &&
+      !weft_split_is_feedback(fabric, kernel_index, operation->destination))
     return weft_error(INVALID_INPUT, "it overwrites operand '%s'", kernel->buffer[operation->destination].name);
   for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
     if (operation->source[i] != -1)
@@ -117,12 +125,32 @@ static weft_status_t verify_operation(const weft_kernel_t* kernel, const weft_op
   return weft_ok();
 }
 
-static weft_status_t verify_operations(const weft_kernel_t* kernel) {
+// The operations of the sequential dimension stand together.
+static weft_status_t verify_sequence(const weft_kernel_t* kernel) {
+  uint32_t sequential = weft_split_sequential(kernel);
+  int32_t runs = 0;
+  bool inside = false;
+  for (int32_t i = 0; i < kernel->operation_count; ++i) {
+    bool loops = (kernel->operation[i].loops & sequential) != 0;
+    runs += loops && !inside;
+    inside = loops;
+  }
+  if (sequential && runs != 1)
+    return weft_error(INVALID_INPUT, "the operations over the sequential dimension are %" PRId32 " groups, not one",
+                      runs);
+  return sequential && kernel->reduce_operation != -1
+             ? weft_error(INVALID_INPUT, "a kernel with a sequential dimension can't split reductions")
+             : weft_ok();
+}
+
+static weft_status_t verify_operations(const weft_fabric_t* fabric, int32_t index) {
+  const weft_kernel_t* kernel = &fabric->kernel[index];
   WEFT_RETURN_IF_ERROR(weft_verify_array("operations", kernel->operation_count, kernel->operation));
   for (int32_t i = 0; i < kernel->operation_count; ++i) {
-    weft_status_t status = verify_operation(kernel, &kernel->operation[i]);
+    weft_status_t status = verify_operation(fabric, index, &kernel->operation[i]);
     if (status) return weft_status_annotate(status, "operation %" PRId32, i);
   }
+  WEFT_RETURN_IF_ERROR(verify_sequence(kernel));
   if (kernel->reduce_operation == -1) {
     for (int32_t d = 0; d < kernel->dim_count; ++d)
       if (kernel->dim[d].kind == WEFT_DIM_REDUCTION)
@@ -160,8 +188,9 @@ static weft_status_t verify_axis(const weft_kernel_t* kernel, const weft_axis_fa
                         "d%" PRId32 " of extent %" PRId64 ": blocks of %" PRId64 " make %" PRId64
                         " parts, not %" PRId64,
                         factor[i].dim, dim->extent, block, weft_ceil_div(dim->extent, block), parts);
-    if (dim->kind == WEFT_DIM_INTERNAL)
-      return weft_error(INVALID_INPUT, "d%" PRId32 " is internal and can't be split", factor[i].dim);
+    if (dim->kind == WEFT_DIM_INTERNAL || dim->kind == WEFT_DIM_SEQUENTIAL)
+      return weft_error(INVALID_INPUT, "d%" PRId32 " is %s and can't be split", factor[i].dim,
+                        dim->kind == WEFT_DIM_INTERNAL ? "internal" : "sequential");
     if (*inout_split >> factor[i].dim & 1)
       return weft_error(INVALID_INPUT, "d%" PRId32 " is split twice", factor[i].dim);
     *inout_split |= 1u << factor[i].dim;
@@ -187,7 +216,7 @@ static weft_status_t verify_alternative(const weft_kernel_t* kernel, const weft_
     return weft_error(INVALID_INPUT, "a grid of %" PRId32 " x %" PRId32 " tiles is larger than any wafer",
                       alternative->gy, alternative->gx);
   if (alternative->cycles < 0 || alternative->chain_cycles < 0 || alternative->stream_cycles < 0 ||
-      alternative->bytes < 0)
+      alternative->step_cycles < 0 || alternative->bytes < 0)
     return weft_error(INVALID_INPUT, "a figure is negative");
   return weft_ok();
 }
@@ -216,7 +245,7 @@ weft_status_t weft_verify_kernel(const weft_fabric_t* fabric, int32_t index) {
     weft_status_t status = verify_buffer(fabric, index, i);
     if (status) return weft_status_annotate(status, "buffer %" PRId32 " '%s'", i, name);
   }
-  WEFT_RETURN_IF_ERROR(verify_operations(kernel));
+  WEFT_RETURN_IF_ERROR(verify_operations(fabric, index));
   WEFT_RETURN_IF_ERROR(weft_verify_array("alternatives", kernel->alternative_count, kernel->alternative));
   for (int32_t i = 0; i < kernel->alternative_count; ++i) {
     weft_status_t status = verify_alternative(kernel, &kernel->alternative[i]);

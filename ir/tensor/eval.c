@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "ir/tensor/context.h"
+#include "ir/tensor/narrow_float.h"
 #include "ir/tensor/outline.h"
 #include "ir/tensor/prepare.h"
 
@@ -16,14 +17,16 @@ enum { MAX_RANK = 8, OPTIMISATION = 2 };
 // Results become destination arguments, so every buffer that crosses the boundary is the caller's.
 static const char to_loops[] =
     "builtin.module("
-    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map},"
+    "one-shot-bufferize{allow-return-allocs-from-loops bufferize-function-boundaries "
+    "function-boundary-type-conversion=identity-layout-map},"
     "buffer-results-to-out-params{hoist-static-allocs=true modify-public-functions=true},"
     "canonicalize,cse,buffer-deallocation-pipeline,"
     "func.func(convert-linalg-to-affine-loops),convert-bufferization-to-memref,lower-affine)";
 static const char to_llvm[] =
     "builtin.module("
-    "convert-scf-to-cf,"
-    "expand-strided-metadata,lower-affine,arith-expand,convert-math-to-llvm,convert-math-to-libm,convert-index-to-llvm,"
+    "convert-math-to-funcs,convert-scf-to-cf,"
+    "expand-strided-metadata,lower-affine,arith-expand{include-bf16=true},convert-math-to-llvm,convert-math-to-libm,"
+    "convert-index-to-llvm,"
     "convert-arith-to-llvm,finalize-memref-to-llvm,convert-cf-to-llvm,convert-func-to-llvm,reconcile-unrealized-casts)";
 
 typedef struct port_t { // an argument or result of main
@@ -111,6 +114,7 @@ static weft_status_t compile(weft_eval_t* eval, weft_tensor_context_t* context, 
   if (mlirBlockIsNull(entry)) return weft_error(INVALID_INPUT, "the function main has no body");
   eval->input_count = (int32_t)mlirBlockGetNumArguments(entry);
   WEFT_RETURN_IF_ERROR(weft_tensor_prepare(eval->allocator, main, &eval->constants));
+  WEFT_RETURN_IF_ERROR(weft_tensor_call_f8(eval->allocator, module));
   WEFT_RETURN_IF_ERROR(read_ports(eval, main));
   WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(context, module, to_loops, NULL));
   WEFT_RETURN_IF_ERROR(weft_tensor_outline_loops(eval->allocator, module, weft_tensor_find_main(module)));
@@ -119,6 +123,7 @@ static weft_status_t compile(weft_eval_t* eval, weft_tensor_context_t* context, 
   if (mlirExecutionEngineIsNull(eval->engine))
     return weft_tensor_diagnosed(context, WEFT_STATUS_INTERNAL, "the JIT refuses the lowered module");
   mlirExecutionEngineRegisterSymbol(eval->engine, mlirStringRefCreateFromCString("memrefCopy"), (void*)copy_strided);
+  weft_tensor_export_f8(eval->engine);
   mlirExecutionEngineInitialize(eval->engine);
   return weft_ok();
 }

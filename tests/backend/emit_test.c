@@ -1,4 +1,5 @@
 // Emitted images compute what the fabric says, whatever the split.
+#include "ir/fabric/depths.h"
 #include "tests/backend/network.h"
 
 static void fill_input(weft_rng_t* rng, float* x, int64_t count) {
@@ -10,12 +11,13 @@ static void check_floats(const float* found, const float* expected, int64_t coun
     if (found[i] != expected[i]) fail_msg("element %d is %g, not %g", (int)i, (double)found[i], (double)expected[i]);
 }
 
-static void run_network(const network_t* net, const weft_image_t* image, uint64_t seed) {
-  enum { STEPS = 3 };
+static void run_network(const network_t* net, const weft_image_t* image, uint64_t seed, bool eager) {
+  enum { STEPS = 7 };
   mesh_t mesh;
   weft_rng_t rng;
   weft_rng_seed(&rng, seed);
   mesh_create(&net->fabric, &net->machine, image, STEPS, &mesh);
+  mesh.eager = eager;
   int64_t in = (int64_t)net->m * net->k, raw = (int64_t)net->m * net->n, turned = (int64_t)(net->m + net->top) * net->n;
   float *x = test_calloc((size_t)in * STEPS, sizeof(float)),
         *expected = test_calloc((size_t)(raw + turned), sizeof(float));
@@ -44,10 +46,40 @@ static void test_random_splits_compute(void** state) {
     network_create(seed, &net);
     weft_arena_initialize(mesh_allocator(), &arena);
     mesh_ok(weft_backend_emit(&net.fabric, &net.machine, &net.defects, &arena, NULL, &image));
-    run_network(&net, &image, seed);
+    for (int32_t eager = 0; eager < 2; ++eager) run_network(&net, &image, seed, eager);
     weft_arena_deinitialize(&arena);
     network_destroy(&net);
   }
+}
+
+// What the cost function and the choice of depths say is what a tile takes, or more.
+static void test_memory_is_within_the_estimate(void** state) {
+  (void)state;
+  int32_t doubled = 0, kernels = 0;
+  for (uint64_t seed = 200; seed < 260; ++seed) {
+    network_t net;
+    weft_arena_t arena;
+    weft_image_t image;
+    network_create(seed, &net);
+    net.machine.tile_memory = seed % 2 ? 3500 : 49152; // so small that some just fit
+    mesh_ok(weft_machine_digest(&net.machine, &net.fabric.machine_digest));
+    for (int32_t k = 0; k < net.fabric.kernel_count; ++k) {
+      weft_kernel_t* kernel = &net.fabric.kernel[k];
+      for (int32_t b = 0; b < kernel->buffer_count; ++b) kernel->buffer[b].spare = 0;
+      mesh_ok(weft_cost_alternative(&net.fabric, k, &net.machine, kernel->alternative));
+      doubled += kernel->alternative->doubled;
+      ++kernels;
+    }
+    mesh_ok(weft_depths_choose(&net.fabric, &net.machine));
+    weft_arena_initialize(mesh_allocator(), &arena);
+    mesh_ok(weft_backend_emit(&net.fabric, &net.machine, &net.defects, &arena, NULL, &image));
+    for (size_t t = 0; t < image.tiles_count; ++t)
+      if (image.tiles[t].kernel >= 0)
+        assert_true(image.tiles[t].memory_bytes <= net.fabric.kernel[image.tiles[t].kernel].alternative->bytes);
+    weft_arena_deinitialize(&arena);
+    network_destroy(&net);
+  }
+  assert_in_range(doubled, kernels / 2, kernels - 1); // both kinds were seen
 }
 
 static void test_programs_are_shared(void** state) {
@@ -167,9 +199,13 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_splits_compute),      cmocka_unit_test(test_programs_are_shared),
-      cmocka_unit_test(test_constants_are_stored_once),  cmocka_unit_test(test_too_little_memory_is_explained),
-      cmocka_unit_test(test_missing_route_is_explained), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_splits_compute),
+      cmocka_unit_test(test_memory_is_within_the_estimate),
+      cmocka_unit_test(test_programs_are_shared),
+      cmocka_unit_test(test_constants_are_stored_once),
+      cmocka_unit_test(test_too_little_memory_is_explained),
+      cmocka_unit_test(test_missing_route_is_explained),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,16 @@ static int32_t any(weft_rng_t* rng) {
   return (int32_t)(uint32_t)weft_rng_next(rng);
 }
 
+static void random_rings(weft_rng_t* rng, weft_instruction_t* i, int32_t operands) {
+  if (i->flags & WEFT_ISA_FLAG_REPEAT && i->opcode != WEFT_OPCODE_TENSOR) return;
+  if (below(rng, 2)) return;
+  i->flags |= WEFT_ISA_FLAG_RING;
+  for (int32_t o = 0; o < operands; ++o) {
+    bool immediate = i->opcode == WEFT_OPCODE_TENSOR && o && (i->flags >> (o - 1) & 1);
+    i->ring[o] = immediate ? (weft_isa_ring_t){0, 1} : (weft_isa_ring_t){any(rng), 1 + below(rng, WEFT_ISA_MAX_DEPTH)};
+  }
+}
+
 static void random_loops(weft_rng_t* rng, weft_instruction_t* i, int32_t operands) {
   i->loop_count = below(rng, WEFT_ISA_MAX_LOOPS + 1);
   for (int32_t l = 0; l < i->loop_count; ++l) {
@@ -74,6 +84,11 @@ static weft_instruction_t random_instruction(weft_rng_t* rng) {
     i.destination_dtype = (weft_dtype_e)below(rng, WEFT_DTYPE_COUNT);
     i.flags = (uint8_t)below(rng, 1 << sources);
     for (int32_t o = 0; o <= sources; ++o) i.base[o] = any(rng);
+    if (below(rng, 2)) {
+      for (int32_t o = 0; o <= sources; ++o) i.advance[o] = o && i.flags >> (o - 1) & 1 ? 0 : any(rng);
+      i.flags |= WEFT_ISA_FLAG_ADVANCE;
+    }
+    random_rings(rng, &i, 1 + sources);
     random_loops(rng, &i, 1 + sources);
     break;
   case WEFT_OPCODE_SEND:
@@ -83,6 +98,7 @@ static weft_instruction_t random_instruction(weft_rng_t* rng) {
     i.colour = below(rng, 100);
     i.base[0] = any(rng);
     i.step_stride = any(rng);
+    random_rings(rng, &i, 1);
     if (i.opcode == WEFT_OPCODE_SEND)
       random_loops(rng, &i, 1);
     else
@@ -94,11 +110,16 @@ static weft_instruction_t random_instruction(weft_rng_t* rng) {
     i.colour = below(rng, 100);
     i.out_colour = below(rng, 100) - 1;
     i.base[0] = any(rng);
+    random_rings(rng, &i, 1);
     random_loops(rng, &i, 1);
     break;
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
+  case WEFT_OPCODE_AGAIN:
     i.colour = below(rng, 100);
+    break;
+  case WEFT_OPCODE_LOOP:
+    i.trips = 1 + below(rng, INT32_MAX);
     break;
   default:
     break;
@@ -212,6 +233,30 @@ static void test_invalid_instructions(void** state) {
   refuse((weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR, .op = WEFT_OP_NEG, .flags = 2}, "flag");
   refuse((weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR, .loop_count = 13}, "loops");
   refuse((weft_instruction_t){.opcode = WEFT_OPCODE_SEND, .loop_count = 1}, "extent");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_SEND, .flags = WEFT_ISA_FLAG_ADVANCE}, "flag");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_LOOP}, "trip");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR,
+                              .op = WEFT_OP_NEG,
+                              .flags = WEFT_ISA_FLAG_ADVANCE | WEFT_ISA_FLAG_IMMEDIATE0,
+                              .advance = {0, 4}},
+         "immediate");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_AGAIN, .colour = -1}, "negative");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_AGAIN, .flags = WEFT_ISA_FLAG_RING}, "flag");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_RECV, .flags = WEFT_ISA_FLAG_RING}, "depth");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_CHAIN,
+                              .op = WEFT_OP_ADD,
+                              .flags = WEFT_ISA_FLAG_RING,
+                              .ring[0] = {8, WEFT_ISA_MAX_DEPTH + 1}},
+         "depth");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_SEND,
+                              .flags = WEFT_ISA_FLAG_RING | WEFT_ISA_FLAG_REPEAT,
+                              .ring[0] = {8, 2}},
+         "repeats");
+  refuse((weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR,
+                              .op = WEFT_OP_NEG,
+                              .flags = WEFT_ISA_FLAG_RING | WEFT_ISA_FLAG_IMMEDIATE0,
+                              .ring = {{8, 2}, {8, 2}}},
+         "immediate");
   refuse((weft_instruction_t){.opcode = WEFT_OPCODE_RECV, .level_count = 1, .level[0] = {2, 0, 1}}, "dimension");
   refuse((weft_instruction_t){.opcode = WEFT_OPCODE_RECV, .factor_count = 1, .factor[0] = {4, 0, 5, -1, 0}}, "factor");
 }
@@ -259,6 +304,32 @@ static void test_text_forms(void** state) {
                                    .operand_dim[0] = {1, 4, 9, 1}},
              "recv.i8 c2, [40], 0 walk(16 0 1) tensor(0 16 1) factor(16 0 16 0 1) operand(1 4 9 1)\n");
   check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_WAIT_RECV, .colour = 7}, "wait.recv c7\n");
+  check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_AGAIN, .colour = 7}, "again.recv c7\n");
+  check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR,
+                                   .op = WEFT_OP_ADD,
+                                   .base = {64, 128, 256},
+                                   .flags = WEFT_ISA_FLAG_RING,
+                                   .ring = {{32, 2}, {0, 1}, {-64, 3}},
+                                   .loop_count = 1,
+                                   .loop[0] = {8, {4, 4, 4}}},
+             "add.f32.f32 [64], [128], [256] ring(32 2) ring(0 1) ring(-64 3) loop(8 4 4 4)\n");
+  check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_SEND,
+                                   .colour = 1,
+                                   .base = {64},
+                                   .flags = WEFT_ISA_FLAG_RING,
+                                   .ring = {{32, 2}},
+                                   .loop_count = 1,
+                                   .loop[0] = {8, {4}}},
+             "send.f32 c1, [64], 0 ring(32 2) loop(8 4)\n");
+  check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_LOOP, .trips = 20}, "loop 20\n");
+  check_text(&(weft_instruction_t){.opcode = WEFT_OPCODE_TENSOR,
+                                   .op = WEFT_OP_NEG,
+                                   .base = {64, 128},
+                                   .flags = WEFT_ISA_FLAG_ADVANCE,
+                                   .advance = {-8, 0},
+                                   .loop_count = 1,
+                                   .loop[0] = {2, {4, 4}}},
+             "neg.f32.f32 [64], [128] advance(-8 0) loop(2 4 4)\n");
 }
 
 static void refuse_text(const char* text, const char* why) {
@@ -281,6 +352,8 @@ static void test_text_errors(void** state) {
   refuse_text("halt halt\n", "end of the line");
   refuse_text("neg.f32.f32 [0], [4] loop(1 2 3 4)\n", "expected )");
   refuse_text("chain.sub.f32 c0, c1, [0]\n", "combiner");
+  refuse_text("add.f32.f32 [0], [4], [8] ring(8 2)\n", "a ring for each address");
+  refuse_text("send.f32 c0, [0], 0 ring(8 2) ring(8 2)\n", "more than 1 times ring(");
   refuse_text("send.f32 c1, [%-1=0], 0\n", "parameter");
 }
 

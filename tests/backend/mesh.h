@@ -1,6 +1,7 @@
 // A mesh that only computes values, for tests of emitted images: it decodes every tile's program and runs it; a stream
 // is a queue between the tiles that its route's colours name. Sends leave memory as late as they may, so that a missing
-// wait shows.
+// wait shows; or, when eager, at once, and receives are stored as early as they may, so that one that is posted too
+// early shows.
 #pragma once
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +29,11 @@ typedef struct mesh_send_t {
   int32_t stream, source, step;
   bool pending;
 } mesh_send_t;
+// The receives of one colour: of steps [waited, posted), stored up to `stored`.
+typedef struct mesh_receive_t {
+  weft_instruction_t instruction; // the last RECV
+  int32_t posted, stored, waited;
+} mesh_receive_t;
 typedef struct mesh_tile_t {
   const weft_image_tile_t* tile;
   uint8_t* memory;
@@ -36,13 +42,14 @@ typedef struct mesh_tile_t {
   int32_t step;
   bool halted;
   WEFT_ARRAY(mesh_send_t) sends;
-  WEFT_ARRAY(weft_instruction_t) receives; // posted
+  WEFT_ARRAY(mesh_receive_t) receives;
 } mesh_tile_t;
 typedef struct mesh_t {
   const weft_fabric_t* fabric;
   const weft_machine_t* machine;
   const weft_image_t* image;
   int32_t steps;
+  bool eager;
   mesh_stream_t* stream;
   mesh_tile_t* tile;
   size_t tile_count;
@@ -101,12 +108,13 @@ static inline int32_t mesh_source_index(const mesh_t* m, int32_t stream, int32_t
 
 // Visits the points of a nest; offsets in bytes of up to four operands.
 typedef void (*mesh_visit_fn)(void* self, const int64_t* address);
-static inline void mesh_nest(const weft_instruction_t* i, int32_t operands, mesh_visit_fn visit, void* self) {
+static inline void mesh_nest(const weft_instruction_t* i, int32_t operands, int32_t step, mesh_visit_fn visit,
+                             void* self) {
   int64_t index[WEFT_ISA_MAX_LOOPS] = {0};
   for (;;) {
     int64_t address[4];
     for (int32_t o = 0; o < operands; ++o) {
-      address[o] = i->base[o];
+      address[o] = weft_isa_address(i, o, step);
       for (int32_t l = 0; l < i->loop_count; ++l) address[o] += index[l] * i->loop[l].stride[o];
     }
     visit(self, address);
@@ -144,7 +152,7 @@ static inline void mesh_leave(mesh_t* m, mesh_tile_t* t, mesh_send_t* send) {
   mesh_copy_t copy = {.m = m, .t = t, .step = send->step, .size = weft_dtype_size(s->dtype), .data = p->data};
   for (int32_t i = 0; i < send->source; ++i) copy.position += s->source[i].elements;
   int64_t first = copy.position;
-  mesh_nest(&send->instruction, 1, mesh_read, &copy);
+  mesh_nest(&send->instruction, 1, send->step, mesh_read, &copy);
   assert_int_equal(copy.position - first, s->source[send->source].elements);
   ++p->arrived;
   send->pending = false;
@@ -162,7 +170,7 @@ static inline int64_t mesh_receive(const mesh_t* m, mesh_tile_t* t, const weft_i
   size_t size = weft_dtype_size(i->dtype);
   int64_t index[WEFT_ISA_MAX_LEVELS] = {0}, position = 0, stored = 0;
   for (;;) {
-    int64_t c[WEFT_ISA_MAX_RANK] = {0}, k[WEFT_ISA_MAX_RANK], flat = 0, address = i->base[0];
+    int64_t c[WEFT_ISA_MAX_RANK] = {0}, k[WEFT_ISA_MAX_RANK], flat = 0, address = weft_isa_address(i, 0, step);
     bool inside = true;
     for (int32_t l = 0; l < i->level_count; ++l) c[i->level[l].dim] += index[l] * i->level[l].step;
     for (int32_t d = 0; d < i->tensor_rank; ++d) {
@@ -253,7 +261,7 @@ static inline bool mesh_chain(mesh_t* m, mesh_tile_t* t, const weft_instruction_
     x.out = p->data;
     ++p->arrived;
   }
-  mesh_nest(i, 1, mesh_chain_point, &x);
+  mesh_nest(i, 1, t->step, mesh_chain_point, &x);
   assert_int_equal(x.position, m->fabric->stream[in].elements);
   return true;
 }
@@ -264,22 +272,50 @@ static inline void mesh_post_send(mesh_t* m, mesh_tile_t* t, const weft_instruct
   bool repeat = i->flags & WEFT_ISA_FLAG_REPEAT;
   for (int32_t step = repeat ? 0 : t->step; step < (repeat ? m->steps : t->step + 1); ++step)
     mesh_ok(WEFT_ARRAY_PUSH(mesh_allocator(), &t->sends, (mesh_send_t){*i, stream, source, step, true}));
+  for (size_t s = 0; m->eager && s < t->sends.count; ++s)
+    if (t->sends.data[s].pending) mesh_leave(m, t, &t->sends.data[s]);
+}
+
+static inline mesh_receive_t* mesh_find_receive(mesh_tile_t* t, int32_t colour) {
+  for (size_t r = 0; r < t->receives.count; ++r)
+    if (t->receives.data[r].instruction.colour == colour) return &t->receives.data[r];
+  return NULL;
+}
+
+// Stores what has arrived for the receives before step `end`. False: something is missing.
+static inline bool mesh_store(mesh_t* m, mesh_tile_t* t, mesh_receive_t* receive, int32_t end) {
+  int32_t stream = mesh_find_stream(m, t->tile->tile, receive->instruction.colour, true);
+  for (; receive->stored < end && receive->stored < m->steps; ++receive->stored) {
+    if (!mesh_complete(m, stream, receive->stored)) return false;
+    const uint8_t* data = m->stream[stream].step[receive->stored].data;
+    assert_int_not_equal(mesh_receive(m, t, &receive->instruction, receive->stored, data), 0);
+  }
+  return true;
+}
+
+static inline void mesh_post_receive(mesh_t* m, mesh_tile_t* t, const weft_instruction_t* i) {
+  mesh_receive_t* receive = mesh_find_receive(t, i->colour);
+  bool again = i->opcode == WEFT_OPCODE_AGAIN, repeat = i->flags & WEFT_ISA_FLAG_REPEAT;
+  if (!receive) {
+    assert_false(again);
+    mesh_ok(WEFT_ARRAY_PUSH(mesh_allocator(), &t->receives, (mesh_receive_t){.instruction = *i}));
+    receive = &t->receives.data[t->receives.count - 1];
+  } else if (!again) {
+    assert_int_equal(receive->posted, receive->waited);
+    receive->instruction = *i;
+  }
+  receive->posted += repeat ? m->steps : 1;
+  const weft_instruction_t* recv = &receive->instruction;
+  assert_true(repeat ||
+              receive->posted - receive->waited <= (recv->flags & WEFT_ISA_FLAG_RING ? recv->ring[0].depth : 1));
 }
 
 static inline bool mesh_wait_receive(mesh_t* m, mesh_tile_t* t, int32_t colour) {
-  for (size_t r = 0; r < t->receives.count; ++r) {
-    weft_instruction_t i = t->receives.data[r];
-    if (i.colour != colour) continue;
-    int32_t stream = mesh_find_stream(m, t->tile->tile, colour, true);
-    bool repeat = i.flags & WEFT_ISA_FLAG_REPEAT;
-    int32_t first = repeat ? 0 : t->step, end = repeat ? m->steps : t->step + 1;
-    for (int32_t step = first; step < end; ++step)
-      if (!mesh_complete(m, stream, step)) return false;
-    for (int32_t step = first; step < end; ++step)
-      assert_int_not_equal(mesh_receive(m, t, &i, step, m->stream[stream].step[step].data), 0);
-    t->receives.data[r] = t->receives.data[--t->receives.count];
-    return true;
-  }
+  mesh_receive_t* receive = mesh_find_receive(t, colour);
+  if (!receive || receive->waited == receive->posted) return true;
+  int32_t end = receive->instruction.flags & WEFT_ISA_FLAG_REPEAT ? receive->posted : receive->waited + 1;
+  if (!mesh_store(m, t, receive, end)) return false;
+  receive->waited = end;
   return true;
 }
 
@@ -287,22 +323,24 @@ static inline bool mesh_wait_receive(mesh_t* m, mesh_tile_t* t, int32_t colour) 
 static inline bool mesh_step(mesh_t* m, mesh_tile_t* t) {
   weft_instruction_t i;
   mesh_ok(weft_isa_decode(t->words + t->pc, t->word_count - t->pc, &i));
+  for (size_t r = 0; m->eager && r < t->receives.count; ++r)
+    (void)mesh_store(m, t, &t->receives.data[r], t->receives.data[r].posted);
   mesh_copy_t x = {.m = m, .t = t, .step = t->step, .i = &i};
   switch (i.opcode) {
   case WEFT_OPCODE_HALT:
-    assert_int_equal(t->receives.count, 0);
+    for (size_t r = 0; r < t->receives.count; ++r) assert_true(t->receives.data[r].waited >= m->steps);
     for (size_t s = 0; s < t->sends.count; ++s) assert_false(t->sends.data[s].pending);
     t->halted = true;
     break;
   case WEFT_OPCODE_TENSOR:
-    mesh_nest(&i, 1 + weft_op_source_count(i.op), mesh_compute, &x);
+    mesh_nest(&i, 1 + weft_op_source_count(i.op), t->step, mesh_compute, &x);
     break;
   case WEFT_OPCODE_SEND:
     mesh_post_send(m, t, &i);
     break;
   case WEFT_OPCODE_RECV:
-    for (size_t r = 0; r < t->receives.count; ++r) assert_int_not_equal(t->receives.data[r].colour, i.colour);
-    mesh_ok(WEFT_ARRAY_PUSH(mesh_allocator(), &t->receives, i));
+  case WEFT_OPCODE_AGAIN:
+    mesh_post_receive(m, t, &i);
     break;
   case WEFT_OPCODE_CHAIN:
     if (!mesh_chain(m, t, &i)) return false;

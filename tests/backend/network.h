@@ -156,6 +156,9 @@ static inline void network_split(network_t* net, weft_rng_t* rng, weft_kernel_t*
   a->gy = weft_split_grid(a->split.y, a->split.y_count);
   a->gx = weft_split_grid(a->split.x, a->split.x_count);
   a->cycles = net->fabric.seed % 3 ? 1 : 1000; // a target for the grouping of streams: fine or coarse
+  a->doubled = weft_rng_below(rng, 3);
+  for (int32_t b = 0; b < kernel->buffer_count; ++b)
+    if (kernel->buffer[b].kind == WEFT_BUFFER_OPERAND) kernel->buffer[b].spare = (int32_t)weft_rng_below(rng, 3);
   kernel->tile = network_new(net, (size_t)a->gy * (size_t)a->gx, sizeof(*kernel->tile));
   for (int32_t l = 0; l < a->gy * a->gx; ++l) kernel->tile[l] = (*next_tile)++;
   assert_true(*next_tile <= weft_machine_tiles(&net->machine));

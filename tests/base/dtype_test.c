@@ -312,6 +312,12 @@ static void test_names_and_properties(void** state) {
   assert_true(!weft_dtype_is_float(WEFT_DTYPE_I16) && weft_dtype_is_signed(WEFT_DTYPE_I16));
   assert_true(!weft_dtype_is_float(WEFT_DTYPE_U16) && !weft_dtype_is_signed(WEFT_DTYPE_U16));
   assert_true(!weft_dtype_is_float(WEFT_DTYPE_BOOL) && !weft_dtype_is_signed(WEFT_DTYPE_BOOL));
+  assert_true(weft_dtype_same_bits(WEFT_DTYPE_U8, WEFT_DTYPE_I8) &&
+              weft_dtype_same_bits(WEFT_DTYPE_F16, WEFT_DTYPE_F16));
+  assert_true(!weft_dtype_same_bits(WEFT_DTYPE_U8, WEFT_DTYPE_BOOL) &&
+              !weft_dtype_same_bits(WEFT_DTYPE_I8, WEFT_DTYPE_I16));
+  assert_true(!weft_dtype_same_bits(WEFT_DTYPE_I32, WEFT_DTYPE_F32) &&
+              !weft_dtype_same_bits(WEFT_DTYPE_F16, WEFT_DTYPE_BF16));
 }
 
 int main(void) {

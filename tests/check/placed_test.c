@@ -41,6 +41,9 @@ static void memory(void** state) {
   alternative->bytes = 40;
   expect_legal(CHECK(t));
   BROKEN(t, t->machine.tile_memory, 39, "operands and results take 40 bytes of the 39 of tile (0, 1)");
+  // x and y twice, and x once more.
+  BROKEN(t, alternative->doubled, true, "take 72 bytes on tile (0, 1), but the alternative says 40");
+  BROKEN(t, t->fabric.kernel[0].buffer[0].spare, 1, "take 56 bytes on tile (0, 1), but the alternative says 40");
 }
 
 static void sources(void** state) {

@@ -12,7 +12,7 @@ static const char* data_folder(void) {
   return folder ? folder : WEFT_SOURCE_DIR "/../shared/data";
 }
 
-static void matches(const char* model, const char* input, const char* output) {
+static void matches(const char* model, const char* dims, const char* input, const char* output) {
   char path[512];
   snprintf(path, sizeof path, "%s/models/%s", data_folder(), model);
   if (access(path, R_OK)) {
@@ -21,8 +21,9 @@ static void matches(const char* model, const char* input, const char* output) {
   }
   for (int seed = 1; seed <= SEEDS; ++seed) {
     for (int map = 1; map <= MAPS; ++map) {
-      assert_weft(0, "compile -q %s/model.onnx -o m.wafer --machine mesh:32x32 --defects rate=0.03,seed=%d --seed %d",
-                  path, map, seed);
+      assert_weft(0,
+                  "compile -q %s/model.onnx %s -o m.wafer --machine mesh:32x32 --defects rate=0.03,seed=%d --seed %d",
+                  path, dims, map, seed);
       assert_weft(0,
                   "run m.wafer --input '%s=%s/test_data_set_0/input_0.pb' --expect '%s=%s/test_data_set_0/output_0.pb' "
                   "--rtol 1e-3 --atol 1e-4",
@@ -34,14 +35,20 @@ static void matches(const char* model, const char* input, const char* output) {
 
 static void mnist(void** state) {
   (void)state;
-  matches("mnist", "Input3", "Plus214_Output_0");
+  matches("mnist", "", "Input3", "Plus214_Output_0");
 }
 static void cifar10_resnet_4b(void** state) {
   (void)state;
-  matches("cifar10_resnet_4b", "input.1", "54");
+  matches("cifar10_resnet_4b", "", "input.1", "54");
+}
+
+static void lstm_gru(void** state) { // two layers of LSTM in both directions, then a GRU in both
+  (void)state;
+  matches("lstm_gru", "--dim b=2 --dim t=20", "x", "y");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(mnist), cmocka_unit_test(cifar10_resnet_4b)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(mnist), cmocka_unit_test(cifar10_resnet_4b),
+                                     cmocka_unit_test(lstm_gru)};
   return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

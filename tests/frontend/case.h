@@ -18,6 +18,8 @@ typedef enum case_result_e {
   CASE_IMPORT_ERROR,
   CASE_EVAL_ERROR
 } case_result_e;
+// What becomes constant before importing: nothing, parameters among the inputs, or all inputs.
+typedef enum case_bind_e { BIND_NOTHING, BIND_PARAMETERS, BIND_ALL } case_bind_e;
 typedef struct case_report_t {
   case_result_e result;
   char message[2000];
@@ -52,8 +54,8 @@ static inline bool is_initializer(const Onnx__GraphProto* graph, const char* nam
 }
 
 // Parameters that a conformance model passes as graph inputs (axes, shapes, pads, scales) become initializers: writes
-// the changed model to `path`. Only lists and scalars; the first input stays.
-static inline weft_status_t bind_case_parameters(case_t* test, const char* from, const char* path) {
+// the changed model to `path`. Parameters: only lists and scalars; the first input stays.
+static inline weft_status_t bind_case_inputs(case_t* test, case_bind_e bind, const char* from, const char* path) {
   weft_mapping_t mapping;
   WEFT_RETURN_IF_ERROR(weft_file_map(from, &mapping));
   Onnx__ModelProto* model = onnx__model_proto__unpack(NULL, mapping.size, mapping.data);
@@ -66,7 +68,7 @@ static inline weft_status_t bind_case_parameters(case_t* test, const char* from,
   for (size_t i = 0; i < old_count && count < MAX_CASE_TENSORS; ++i) list[count++] = graph->initializer[i];
   for (int32_t i = 0; i < test->input_count && (size_t)i < graph->n_input && count < MAX_CASE_TENSORS; ++i) {
     const weft_host_tensor_t* tensor = &test->input[i];
-    if (i > 0 && tensor->rank <= 1 && old_count == 0) {
+    if ((bind == BIND_ALL || (i > 0 && tensor->rank <= 1)) && old_count == 0) {
       Onnx__TensorProto* proto = list[count++] = &bound[i];
       onnx__tensor_proto__init(proto);
       proto->name = graph->input[i]->name;
@@ -183,8 +185,7 @@ static inline void report_failure(case_report_t* report, case_result_e result, w
   weft_status_free(status);
 }
 
-// bind: parameters among the inputs become constants first.
-static inline case_report_t run_case(const char* folder, double rtol, double atol, bool bind) {
+static inline case_report_t run_case(const char* folder, double rtol, double atol, case_bind_e bind) {
   case_t* test = calloc(1, sizeof(*test));
   case_report_t report = {CASE_IMPORT_ERROR, ""};
   const char* path;
@@ -195,7 +196,7 @@ static inline case_report_t run_case(const char* folder, double rtol, double ato
   char bound[64] = "";
   if (!status && bind) {
     snprintf(bound, sizeof(bound), "/tmp/weft_case_%d.onnx", (int)getpid());
-    status = bind_case_parameters(test, path, bound);
+    status = bind_case_inputs(test, bind, path, bound);
     path = bound;
   }
   if (!status) status = bind_case_dims(test, path);

@@ -6,7 +6,7 @@
 
 static const char* const names[] = {"match",      "MISMATCH", "unsupported", "import-error",
                                     "eval-error", "crash",    "match-bound"};
-// BOUND: matches once the parameters among its inputs are constants.
+// BOUND: matches once inputs are constants: the parameters, or else all of them.
 enum { CRASH = CASE_EVAL_ERROR + 1, BOUND, RESULT_COUNT };
 
 static int run_child(const char* folder) {
@@ -14,10 +14,10 @@ static int run_child(const char* folder) {
   pid_t child = fork();
   if (child == 0) {
     alarm(120);
-    case_report_t report = run_case(folder, 1e-3, 1e-4, false);
+    case_report_t report = run_case(folder, 1e-3, 1e-4, BIND_NOTHING);
     int result = (int)report.result;
-    if (result == CASE_UNSUPPORTED) {
-      case_report_t bound = run_case(folder, 1e-3, 1e-4, true);
+    for (case_bind_e bind = BIND_PARAMETERS; result == CASE_UNSUPPORTED && bind <= BIND_ALL; ++bind) {
+      case_report_t bound = run_case(folder, 1e-3, 1e-4, bind);
       if (bound.result == CASE_MATCH) result = BOUND;
       if (bound.result == CASE_MISMATCH) result = CASE_MISMATCH;
       if (bound.result != CASE_UNSUPPORTED && bound.result != CASE_IMPORT_ERROR) report = bound;

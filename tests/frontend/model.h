@@ -14,9 +14,9 @@ typedef struct builder_t {
   Onnx__GraphProto graph;
   Onnx__OperatorSetIdProto opset, *opsets[1];
   Onnx__NodeProto node[MAX_PARTS], *nodes[MAX_PARTS];
-  char* input_names[MAX_PARTS][4];
+  char* input_names[MAX_PARTS][8];
   char* output_names[MAX_PARTS][4];
-  Onnx__AttributeProto attribute[MAX_PARTS], *attributes[MAX_PARTS][4];
+  Onnx__AttributeProto attribute[MAX_PARTS], *attributes[MAX_PARTS][8];
   size_t attribute_count;
   Onnx__TensorProto tensor[MAX_PARTS], *tensors[MAX_PARTS];
   Onnx__ValueInfoProto info[MAX_PARTS], *inputs[MAX_PARTS], *outputs[MAX_PARTS];

@@ -120,8 +120,20 @@ static void fill_from_pieces(const interpreter_t* in, int32_t rank, int32_t coun
   }
 }
 
-static void run_operation(const weft_kernel_t* kernel, const weft_operation_t* operation, plane_t* plane) {
-  int64_t index[WEFT_MAX_DIMS] = {0};
+// The number that an operation of type `dtype` finds in a buffer of type `stored`: signedness is a matter of
+// operations.
+static double read_as(weft_dtype_e dtype, weft_dtype_e stored, double value) {
+  if (dtype == stored || dtype == WEFT_DTYPE_BOOL || stored == WEFT_DTYPE_BOOL || !weft_dtype_same_bits(dtype, stored))
+    return value;
+  uint64_t bits = 0;
+  weft_dtype_store(stored, value, &bits);
+  return weft_dtype_load(dtype, &bits);
+}
+
+// `trip` is the index of dimension d0 when that is sequential.
+static void run_operation(const weft_kernel_t* kernel, const weft_operation_t* operation, plane_t* plane,
+                          int64_t trip) {
+  int64_t index[WEFT_MAX_DIMS] = {trip};
   for (;;) {
     double s[3] = {0};
     int64_t where[4];
@@ -138,16 +150,51 @@ static void run_operation(const weft_kernel_t* kernel, const weft_operation_t* o
       if (where[i] < 0) abort();
     }
     for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
-      s[i] = operation->source[i] < 0 ? operation->immediate[i] : plane[operation->source[i]].data[where[i]];
+      s[i] = operation->source[i] < 0 ? operation->immediate[i]
+                                      : read_as(operation->dtype, kernel->buffer[operation->source[i]].dtype,
+                                                plane[operation->source[i]].data[where[i]]);
     double* to = &plane[operation->destination].data[where[3]];
     *to = rounded(kernel->buffer[operation->destination].dtype, apply_op(operation->op, s, *to));
     int32_t d = kernel->dim_count - 1;
     for (; d >= 0; --d) {
-      if (!(operation->loops >> d & 1)) continue;
+      if (!(operation->loops >> d & 1) || kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) continue;
       if (++index[d] < kernel->dim[d].extent) break;
       index[d] = 0;
     }
     if (d < 0) return;
+  }
+}
+
+// What comes back to the kernel's own operands once operation `at`, the last of a trip to write it, is done.
+static void feed_back(interpreter_t* in, const weft_kernel_t* kernel, int32_t at, plane_t* plane) {
+  int32_t result = kernel->operation[at].destination;
+  for (int32_t o = at + 1; o < kernel->operation_count; ++o)
+    if (kernel->operation[o].loops & 1 && kernel->operation[o].destination == result) return;
+  const weft_buffer_t* buffer = &kernel->buffer[result];
+  if (buffer->kind != WEFT_BUFFER_RESULT) return;
+  memcpy(in->tensor[buffer->tensor], plane[result].data,
+         (size_t)weft_shape_elements(&in->fabric->tensor[buffer->tensor].shape) * sizeof(double));
+  for (int32_t b = 0; b < kernel->buffer_count; ++b)
+    if (kernel->buffer[b].kind == WEFT_BUFFER_OPERAND && kernel->buffer[b].piece_count == 1 &&
+        kernel->buffer[b].piece[0].tensor == buffer->tensor)
+      fill_from_pieces(in, kernel->buffer[b].rank, 1, kernel->buffer[b].piece, &plane[b]);
+}
+
+static void run_operations(interpreter_t* in, const weft_kernel_t* kernel, plane_t* plane) {
+  bool loops = kernel->dim_count > 0 && kernel->dim[0].kind == WEFT_DIM_SEQUENTIAL;
+  for (int32_t i = 0; i < kernel->operation_count;) {
+    int32_t end = i + 1;
+    if (!loops || !(kernel->operation[i].loops & 1)) {
+      run_operation(kernel, &kernel->operation[i++], plane, 0);
+      continue;
+    }
+    while (end < kernel->operation_count && kernel->operation[end].loops & 1) ++end;
+    for (int64_t trip = 0; trip < kernel->dim[0].extent; ++trip)
+      for (int32_t o = i; o < end; ++o) {
+        run_operation(kernel, &kernel->operation[o], plane, trip);
+        feed_back(in, kernel, o, plane);
+      }
+    i = end;
   }
 }
 
@@ -172,7 +219,7 @@ static void run_kernel(interpreter_t* in, const weft_kernel_t* kernel) {
     if (buffer->kind == WEFT_BUFFER_OPERAND)
       fill_from_pieces(in, buffer->rank, buffer->piece_count, buffer->piece, &plane[b]);
   }
-  for (int32_t i = 0; i < kernel->operation_count; ++i) run_operation(kernel, &kernel->operation[i], plane);
+  run_operations(in, kernel, plane);
   for (int32_t b = 0; b < kernel->buffer_count; ++b) {
     const weft_buffer_t* buffer = &kernel->buffer[b];
     if (buffer->kind == WEFT_BUFFER_RESULT)

@@ -158,6 +158,16 @@ static void kinds_of_dimensions(void** state) {
   assert_int_equal(kernel->reduce_operation, -1);
   drop(&softmax);
 
+  lowered_t loop = lower(find_case("a recurrence, the last row first")->text);
+  kernel = &loop.fabric.kernel[0];
+  assert_int_equal(kernel->dim[0].kind, WEFT_DIM_SEQUENTIAL);
+  assert_int_equal(kernel->dim[0].extent, 4);
+  assert_int_equal(count_kind(kernel, WEFT_DIM_SEQUENTIAL), 1);
+  assert_int_equal(count_kind(kernel, WEFT_DIM_PARALLEL), 2);
+  assert_int_equal(count_kind(kernel, WEFT_DIM_INTERNAL), 1); // both sums run over the same
+  assert_string_equal(kernel->name, "Rec:n");
+  drop(&loop);
+
   lowered_t mean = lower(find_case("mean of squares")->text);
   kernel = &mean.fabric.kernel[0];
   assert_int_equal(count_kind(kernel, WEFT_DIM_REDUCTION), 1);
@@ -192,8 +202,38 @@ static void errors_name_the_node(void** state) {
   mlirModuleDestroy(module);
 }
 
+// A loop that no kernel can work through: a trip reads a row that isn't its own.
+static void loops_that_do_not_fit(void** state) {
+  (void)state;
+  MlirModule module = mlirModuleCreateParse(
+      weft_tensor_context_mlir(context),
+      mlirStringRefCreateFromCString(
+          "#m = affine_map<(i) -> (i)>\n"
+          "func.func @main(%x: tensor<4x5xf32>, %h0: tensor<5xf32>) -> tensor<5xf32> {\n"
+          "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n  %c4 = arith.constant 4 : index\n"
+          "  %e = tensor.empty() : tensor<5xf32>\n"
+          "  %r = scf.for %t = %c0 to %c4 step %c1 iter_args(%h = %h0) -> (tensor<5xf32>) {\n"
+          "    %i = arith.remui %t, %c4 : index\n"
+          "    %row = tensor.extract_slice %x[%i, 0] [1, 5] [1, 1] : tensor<4x5xf32> to tensor<5xf32> loc(\"Rec:n\")\n"
+          "    %s = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = [\"parallel\"]} ins(%h, %row : "
+          "tensor<5xf32>, tensor<5xf32>) outs(%e : tensor<5xf32>) {\n    ^bb0(%a: f32, %b: f32, %o: f32):\n"
+          "      %1 = arith.addf %a, %b : f32\n      linalg.yield %1 : f32\n    } -> tensor<5xf32>\n"
+          "    scf.yield %s : tensor<5xf32>\n  }\n  return %r : tensor<5xf32>\n}\n"));
+  assert_false(mlirModuleIsNull(module));
+  weft_fabric_t fabric;
+  weft_fabric_initialize(weft_allocator_system(), &fabric);
+  check(weft_tensor_run_pipeline(context, module, weft_passes_default_pipeline(), NULL));
+  weft_status_t status = weft_passes_lower_to_fabric(context, module, NULL, &fabric);
+  assert_int_equal(weft_status_code(status), WEFT_STATUS_UNSUPPORTED);
+  assert_non_null(strstr(weft_status_message(status), "Rec:n"));
+  assert_non_null(strstr(weft_status_message(status), "row of the trip"));
+  weft_status_free(status);
+  weft_fabric_deinitialize(&fabric);
+  mlirModuleDestroy(module);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_module), cmocka_unit_test(kinds_of_dimensions),
-                                     cmocka_unit_test(errors_name_the_node)};
+                                     cmocka_unit_test(errors_name_the_node), cmocka_unit_test(loops_that_do_not_fit)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -180,6 +180,30 @@ static void test_host_to_host(void** state) {
   close_scene(&s);
 }
 
+// What a kernel sends back to its own tiles: every tile appends to the stream, and every one takes all of it.
+static void test_back_to_its_own_tiles(void** state) {
+  (void)state;
+  for (int dead = 0; dead < 3; ++dead) {
+    scene_t s;
+    open_scene(&s, 1, 1);
+    s.fabric.stream[1].sink_kernel = FIRST;
+    // Around the tiles, so that the ways have to share the inner links.
+    for (int32_t i = 0; i < dead; ++i) weft_defects_kill_tile(&s.bed.defects, bed_tile(&s.bed, 1 + 2 * i, 0));
+    for (int32_t i = 0; i < dead; ++i) weft_defects_kill_tile(&s.bed.defects, bed_tile(&s.bed, 1 + i, 3));
+    assert_ok(route_scene(&s));
+    verify_scene(&s);
+    const weft_stream_t* back = &s.fabric.stream[1];
+    int32_t from = 0, to = 0;
+    for (int32_t e = 0; e < back->entry_count; ++e) {
+      to += back->entry[e].outputs >> WEFT_DIRECTION_RAMP & 1;
+      for (int32_t i = 0; i < back->entry[e].input_count; ++i) from += back->entry[e].input[i] == WEFT_DIRECTION_RAMP;
+    }
+    assert_int_equal(from, GRID);
+    assert_int_equal(to, GRID);
+    close_scene(&s);
+  }
+}
+
 static void test_error_names_layers(void** state) {
   (void)state;
   scene_t s;
@@ -197,7 +221,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_streams_get_routes),     cmocka_unit_test(test_many_host_streams),
       cmocka_unit_test(test_dead_ports_are_skipped), cmocka_unit_test(test_host_to_host),
-      cmocka_unit_test(test_error_names_layers),
+      cmocka_unit_test(test_back_to_its_own_tiles),  cmocka_unit_test(test_error_names_layers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,6 +286,44 @@ static void repeat_in_tile(wafer_t* w) {
   *word_at(w, 1, 0, 0) |= (uint32_t)WEFT_ISA_FLAG_REPEAT << 24;
   *word_at(w, 1, 0, 4) = 4;
 }
+static void ring_range(wafer_t* w) {
+  weft_instruction_t i = {.opcode = WEFT_OPCODE_TENSOR,
+                          .op = WEFT_OP_NEG,
+                          .flags = WEFT_ISA_FLAG_RING,
+                          .base = {0, 8},
+                          .ring = {{4, 4}, {4, 3}}};
+  insert_before_halt(w, 1, &i);
+}
+static void ring_below(wafer_t* w) {
+  weft_instruction_t i = {
+      .opcode = WEFT_OPCODE_TENSOR, .op = WEFT_OP_NEG, .flags = WEFT_ISA_FLAG_RING, .ring = {{-4, 2}, {0, 1}}};
+  insert_before_halt(w, 1, &i);
+}
+static void recv_ring_range(wafer_t* w) {
+  weft_instruction_t i = wafer_recv_of(WEFT_DTYPE_F32, 0, 0, 4, 0, 4);
+  i.flags = WEFT_ISA_FLAG_RING;
+  i.ring[0] = (weft_isa_ring_t){4, 2};
+  insert_before_halt(w, 1, &i);
+}
+static void host_ring(wafer_t* w) {
+  weft_instruction_t i = {.opcode = WEFT_OPCODE_TENSOR,
+                          .op = WEFT_OP_NEG,
+                          .flags = WEFT_ISA_FLAG_RING,
+                          .base = {64, 64},
+                          .ring = {{0, 1}, {0, 1}}};
+  insert_before_halt(w, 3, &i);
+}
+static void again(wafer_t* w, size_t tile, int32_t colour) {
+  weft_instruction_t i = {.opcode = WEFT_OPCODE_AGAIN, .colour = colour};
+  insert_before_halt(w, tile, &i);
+}
+static void again_without_recv(wafer_t* w) {
+  again(w, 1, 3);
+}
+static void again_in_host(wafer_t* w) {
+  again(w, 3, 1);
+}
+
 static void host_address(wafer_t* w) {
   *word_at(w, 3, 0, 3) = 8;
 }
@@ -392,6 +430,12 @@ static void malformed_images_are_refused(void** state) {
       {"loops", loop, NULL},
       {"loops", loop_from_source, NULL},
       {"forks before", loop_with_way_out, NULL},
+      {"source 0: bytes 16..19, the tile has 16", ring_range, NULL},
+      {"destination: bytes -4..-1", ring_below, NULL},
+      {"memory: bytes 4..19, the tile has 16", recv_ring_range, NULL},
+      {"no rings", host_ring, NULL},
+      {"colour 3: no recv", again_without_recv, NULL},
+      {"the host posts a receive once", again_in_host, NULL},
       {"port 1000", host_port, NULL},
       {"colour 24, a router has 24", host_colour, NULL},
       {"doesn't end with halt", no_halt, NULL},

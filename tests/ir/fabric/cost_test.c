@@ -76,14 +76,26 @@ static void test_figures(void** state) {
   assert_int_equal(a.chain_cycles, 24 + 6);
   assert_int_equal(a.cycles, (4 + 24 * 27) + (4 + 24) + 30);
   assert_int_equal(a.stream_cycles, 3 * 4 * 5 / 2); // x: 1 x 3 x 4 x 5 f16, two a wavelet; y would be 12
-  int64_t buffers = 3 * 4 * 5 * 2 + 4 * 27 * 2 + 4 * 2 + 24 * 4 + 24 * 2;
+  // x and y, which streams bring and take, twice; from step to step a tile sees one hop of the chain.
+  int64_t streamed = 3 * 4 * 5 * 2 + 24 * 2, buffers = 4 * 27 * 2 + 4 * 2 + 24 * 4 + 2 * streamed;
+  assert_true(a.doubled);
   assert_true(a.bytes > buffers);
   assert_true(a.bytes < buffers + 4096); // code
+  const int64_t transfers = 2 * 2 * 4, chain = 24 + 4 + 6;
+  assert_int_equal(a.step_cycles, (4 + 24 * 27) + (4 + 24) + transfers + chain);
+  // A byte less, and what was one after the other at the best is so again.
+  weft_alternative_t single = {.split = a.split};
+  machine.tile_memory = a.bytes - 1;
+  assert_ok(weft_cost_alternative(&fabric, 0, &machine, &single));
+  assert_false(single.doubled);
+  assert_int_equal(single.bytes, a.bytes - streamed);
+  assert_int_equal(single.cycles, a.cycles);
+  assert_int_equal(single.step_cycles, a.step_cycles + a.stream_cycles);
   weft_fabric_deinitialize(&fabric);
 }
 
 static int64_t time_of(const weft_alternative_t* a) {
-  return a->cycles + a->stream_cycles;
+  return a->step_cycles;
 }
 
 // What holds for any enumeration.
@@ -102,6 +114,8 @@ static void check_alternatives(weft_fabric_t* fabric, const weft_machine_t* mach
       assert_int_equal(again.chain_cycles, a->chain_cycles);
       assert_int_equal(again.stream_cycles, a->stream_cycles);
       assert_int_equal(again.bytes, a->bytes);
+      assert_int_equal(again.doubled, a->doubled);
+      assert_int_equal(again.step_cycles, a->step_cycles);
       assert_true(a->bytes <= machine->tile_memory);
       assert_true((a->gy <= machine->height && a->gx <= machine->width) ||
                   (a->gx <= machine->height && a->gy <= machine->width));

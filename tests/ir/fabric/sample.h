@@ -116,6 +116,8 @@ static inline void sample_place(weft_fabric_t* fabric, weft_kernel_t* kernel, in
                                                 .gx = 3,
                                                 .cycles = 20,
                                                 .stream_cycles = 24,
+                                                .doubled = x > 0,
+                                                .step_cycles = 31,
                                                 .bytes = 512};
   kernel->chosen = 0;
   kernel->region = (weft_region_t){.x = x, .y = y, .width = 3, .height = 2};
@@ -177,6 +179,7 @@ static inline void sample_kernels(weft_fabric_t* fabric) {
   weft_kernel_t* sum = sample_kernel(fabric, 1, "sum", WEFT_DIM_REDUCTION, 2, 1);
   sample_rows(&sum->buffer[0], 2, 0, 1);
   sample_operand(fabric, &sum->buffer[0], "y", 2, sample_view(2, SAMPLE_ROWS, SAMPLE_COLUMNS));
+  sum->buffer[0].spare = 3;
   sum->buffer[1] = (weft_buffer_t){.name = "z", .kind = WEFT_BUFFER_RESULT, .tensor = 3};
   sample_rows(&sum->buffer[1], 1, 0, 0);
   sum->operation[0] = (weft_operation_t){.op = WEFT_OP_ADD, .loops = 3, .destination = 1, .source = {1, 0, -1}};

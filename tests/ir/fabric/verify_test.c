@@ -59,7 +59,8 @@ static void tensors_and_outputs(void** state) {
   BROKEN(tensor[0].kind, 7, "kind or element type");
   BROKEN(tensor[0].dtype, WEFT_DTYPE_COUNT, "kind or element type");
   BROKEN(tensor[0].shape.rank, 9, "rank 9 is outside 0..8");
-  BROKEN(tensor[0].shape.extent[1], 0, "extent 0 of dimension 1");
+  BROKEN(tensor[0].shape.extent[1], -1, "extent -1 of dimension 1");
+  BROKEN(tensor[0].shape.extent[1], 0, "it has no elements");
   BROKEN(tensor[0].shape.extent[1], (int64_t)1 << 60, "more elements than any memory");
   BROKEN(tensor[1].data, NULL, "tensor 1 'c'");
   BROKEN(tensor[2].kernel, 2, "its kernel 2 is outside 0..1");
@@ -127,6 +128,10 @@ static void splits(void** state) {
   BROKEN(split->x[0].dim, 0, "d0 of extent 4: blocks of 2 make 2 parts, not 3");
   BROKEN(alternative->gy, 3, "make 2 tiles, the grid has 3");
   BROKEN(alternative->bytes, -1, "a figure is negative");
+  BROKEN(alternative->step_cycles, -1, "a figure is negative");
+  BROKEN(fabric->kernel[1].buffer[0].spare, WEFT_MAX_SPARE + 1, "63 spare places");
+  BROKEN(fabric->kernel[1].buffer[0].spare, -1, "-1 spare places");
+  BROKEN(fabric->kernel[1].buffer[1].spare, 1, "1 spare places");
   BROKEN(fabric->kernel[1].dim[0].kind, WEFT_DIM_INTERNAL, "d0 is internal and can't be split");
   weft_split_t legal = *split;
   *split = (weft_split_t){.y_count = 1, .x_count = 1, .y = {{0, 2}}, .x = {{0, 2}}};

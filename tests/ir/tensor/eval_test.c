@@ -173,8 +173,41 @@ static void large_constant(void** state) {
   weft_eval_destroy(eval);
 }
 
+// Types that LLVM has no arithmetic for: rounded as base/dtype.h rounds.
+static void narrow_floats(void** state) {
+  (void)state;
+  static const struct {
+    const char* type;
+    weft_dtype_e dtype;
+  } narrow[] = {{"f8E4M3FN", WEFT_DTYPE_F8E4M3FN}, {"f8E5M2", WEFT_DTYPE_F8E5M2}, {"bf16", WEFT_DTYPE_BF16}};
+  enum { N = 33 };
+  for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); ++i) {
+    char text[1200];
+    snprintf(
+        text, sizeof(text),
+        "#m = affine_map<(i) -> (i)>\n"
+        "func.func @main(%%x: tensor<33xf32>) -> tensor<33xf32> {\n  %%e = tensor.empty() : tensor<33xf32>\n"
+        "  %%r = linalg.generic {indexing_maps = [#m, #m], iterator_types = [\"parallel\"]} ins(%%x : tensor<33xf32>) "
+        "outs(%%e : tensor<33xf32>) {\n  ^bb0(%%a: f32, %%o: f32):\n    %%n = arith.truncf %%a : f32 to %s\n"
+        "    %%w = arith.extf %%n : %s to f32\n    linalg.yield %%w : f32\n  } -> tensor<33xf32>\n"
+        "  return %%r : tensor<33xf32>\n}\n",
+        narrow[i].type, narrow[i].type);
+    weft_eval_t* eval = compile(text);
+    float x[N], y[N];
+    fill(x, N, 5 + i);
+    weft_host_tensor_t input = tensor_f32(x, 1, (int64_t[]){N}), output = tensor_f32(y, 1, (int64_t[]){N});
+    check(weft_eval_run(eval, &input, 1, &output, 1));
+    for (int j = 0; j < N; ++j) {
+      uint64_t bits = 0;
+      weft_dtype_store(narrow[i].dtype, x[j], &bits);
+      assert_float_equal(y[j], weft_dtype_load(narrow[i].dtype, &bits), 0);
+    }
+    weft_eval_destroy(eval);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(convolution), cmocka_unit_test(movement),
-                                     cmocka_unit_test(large_constant)};
+                                     cmocka_unit_test(large_constant), cmocka_unit_test(narrow_floats)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

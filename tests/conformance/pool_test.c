@@ -52,7 +52,7 @@ static void every_end_is_a_verdict(void** state) {
   enum { COUNT = sizeof names / sizeof *names };
   for (int32_t jobs = 1; jobs <= 3; ++jobs) {
     seen_t seen = {0};
-    pool_options_t options = {.jobs = jobs, .seconds = 1, .bytes = INT64_C(1) << 40};
+    pool_options_t options = {.jobs = jobs, .seconds = 1, .bytes = INT64_C(1) << 60};
     case_names_t list = {COUNT, names};
     assert_null(pool_run(NULL, &options, "", &list, on_done, &seen));
     assert_int_equal(seen.count, COUNT);

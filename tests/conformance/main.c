@@ -173,7 +173,7 @@ static weft_status_t read_needs(run_t* run, const set_kind_t* kind) {
   int32_t* mesh = NULL;
   wafer_options_t* wafer = &run->pool.wafer;
   WEFT_RETURN_IF_ERROR(weft_options_real(options, "time-limit", kind->seconds, &run->pool.seconds));
-  WEFT_RETURN_IF_ERROR(weft_options_int(options, "memory-limit", 100, 1 << 20, kind->megabytes, &megabytes));
+  WEFT_RETURN_IF_ERROR(weft_options_int(options, "memory-limit", 100, 1 << 30, kind->megabytes, &megabytes));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(run->arena, MAX_MESHES, &mesh));
   run->pool.bytes = megabytes * 1000000;
   wafer->mesh = mesh;

@@ -83,6 +83,7 @@ typedef struct weft_sim_stream_t {
   int64_t sinks_time; // when the last sink posted
   int64_t root_time;  // when the last segment has passed the root
   int64_t passed;     // wavelets so far
+  int64_t held;       // thereof the last ones, which have not been given their links yet
   int64_t elements;   // of this step so far
   WEFT_ARRAY(uint8_t) data;
 } weft_sim_stream_t;
@@ -99,6 +100,7 @@ typedef struct weft_sim_slot_t {
   int32_t first_source, source_count, first_sink, sink_count; // in the by-slot lists, ascending colour
   int32_t router;                                             // or NONE
   uint8_t* memory; // NULL while nobody has used it
+  uint32_t shared; // bit per segment that nothing writes to: it is read where the image has it
   // State
   weft_sim_wait_e wait;
   int32_t waits_for;   // source or sink
@@ -211,6 +213,11 @@ static inline int64_t* weft_sim_receive_time(const weft_sim_sink_t* sink, int64_
 // memory.c: a tile's memory is there from its first use, with what the image puts into it, until its program has ended and
 // nothing is under way from or to it.
 weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t slot);
+// Before that, while the image is verified: an instruction of the tile uses addresses [lo, hi). Segments that something
+// writes to, or uses together with what is beside them, become the tile's own.
+void weft_sim_memory_use(weft_sim_t* sim, int32_t slot, int64_t lo, int64_t hi, bool writes);
+// Which segments are worth sharing at all.
+void weft_sim_memory_share(weft_sim_t* sim, int32_t slot);
 void weft_sim_memory_release(weft_sim_t* sim, int32_t slot);
 // Where an instruction's addresses are. On the host, `step` selects the area of an input or output.
 // Checks [base + lo, base + hi) and returns the place of `base`; NULL: not all of it is memory.
@@ -230,10 +237,10 @@ weft_sim_event_t weft_sim_queue_pop(weft_sim_t* sim);
 // link.c
 weft_status_t weft_sim_links_build(weft_sim_t* sim);
 void weft_sim_links_reset(weft_sim_t* sim);
-// Once a run is over: adds what went over the links where nobody had to wait.
+// Once a run is over: what went over each link.
 weft_status_t weft_sim_links_settle(weft_sim_t* sim);
 // When a segment whose head arrives at `head` begins to pass; it takes `cycles` from then on.
-int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles, int64_t wavelets);
+int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles);
 
 // transit.c: when a segment gets where. Reserves the links.
 typedef struct weft_sim_transit_t {

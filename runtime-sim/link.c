@@ -120,7 +120,7 @@ static void settle_gather(weft_sim_t* sim, const weft_sim_source_t* source, int3
   int32_t e = source->entry;
   passed[e] += source->passed;
   while (--missing[e] == 0 && sim->entry_next[e] >= 0) {
-    if (sim->link_pauses[sim->entry_link[e]] < 0) sim->link_wavelets[sim->entry_link[e]] += passed[e];
+    sim->link_wavelets[sim->entry_link[e]] += passed[e];
     passed[sim->entry_next[e]] += passed[e];
     e = sim->entry_next[e];
   }
@@ -129,11 +129,10 @@ static void settle_gather(weft_sim_t* sim, const weft_sim_source_t* source, int3
 weft_status_t weft_sim_links_settle(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->stream_count; ++s) {
     const weft_sim_stream_t* stream = &sim->stream[s];
-    for (int32_t h = 0; h < stream->hop_count; ++h) {
-      const weft_sim_hop_t* hop = &sim->hop[stream->first_hop + h];
-      if (!is_stop(sim, hop)) sim->link_wavelets[hop->link] += stream->passed;
-    }
+    for (int32_t h = 0; h < stream->hop_count; ++h)
+      sim->link_wavelets[sim->hop[stream->first_hop + h].link] += stream->passed;
   }
+  for (int32_t s = 0; s < sim->source_count; ++s) sim->link_wavelets[sim->source[s].in_link] += sim->source[s].passed;
   size_t entries = sim->image->routes_count;
   int32_t* missing = NULL; // of what feeds an entry
   int64_t* passed = NULL;
@@ -172,9 +171,8 @@ static weft_sim_pause_t* find_pause(weft_sim_pause_t* pauses, int64_t head, int6
   return found;
 }
 
-int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles, int64_t wavelets) {
+int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles) {
   int64_t free = sim->link_free[link], start = weft_max_i64(head, free);
-  sim->link_wavelets[link] += wavelets;
   if (sim->link_pauses[link] >= 0) {
     weft_sim_pause_t* pauses = &sim->pause[sim->link_pauses[link]];
     weft_sim_pause_t* found = head < free ? find_pause(pauses, head, cycles) : NULL;

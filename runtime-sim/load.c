@@ -119,6 +119,7 @@ static weft_status_t load_tile(weft_sim_t* sim, size_t index) {
   }
   weft_sim_slot_t* slot = &sim->slot[index];
   *slot = (weft_sim_slot_t){.tile = tile};
+  weft_sim_memory_share(sim, (int32_t)index);
   if (tile->tile == WEFT_HOST_TILE) {
     if (tile->segment_count) return weft_error(INVALID_INPUT, "the host has segments to load");
     sim->host_slot = (int32_t)index;

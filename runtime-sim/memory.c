@@ -5,13 +5,70 @@
 #include "base/checked.h"
 #include "runtime-sim/internal.h"
 
+enum { MOST_SHARED = 32, LEAST_BYTES = 64, ALIGNMENT = 8 };
+
+static const weft_image_segment_t* segment_of(const weft_sim_t* sim, const weft_sim_slot_t* slot, uint32_t index) {
+  return &sim->image->segments[slot->tile->segments + index];
+}
+
+// What a shared segment saves: whole words, so that everything behind it stays aligned.
+static int64_t saved_bytes(const weft_image_segment_t* segment) {
+  return segment->size / ALIGNMENT * ALIGNMENT;
+}
+
+void weft_sim_memory_share(weft_sim_t* sim, int32_t index) {
+  weft_sim_slot_t* slot = &sim->slot[index];
+  int64_t end = 0;
+  slot->shared = 0;
+  for (uint32_t s = 0; s < slot->tile->segment_count; ++s) {
+    const weft_image_segment_t* segment = segment_of(sim, slot, s);
+    if (segment->address < end) { // in no order, or one over the other: then the last one counts, in memory of its own
+      slot->shared = 0;
+      return;
+    }
+    end = (int64_t)segment->address + segment->size;
+    bool aligned = segment->address % ALIGNMENT == segment->offset % ALIGNMENT;
+    if (s < MOST_SHARED && segment->size >= LEAST_BYTES && aligned) slot->shared |= UINT32_C(1) << s;
+  }
+}
+
+void weft_sim_memory_use(weft_sim_t* sim, int32_t index, int64_t lo, int64_t hi, bool writes) {
+  weft_sim_slot_t* slot = &sim->slot[index];
+  for (uint32_t shared = slot->shared; shared; shared &= shared - 1) {
+    uint32_t s = (uint32_t)__builtin_ctz(shared);
+    const weft_image_segment_t* segment = segment_of(sim, slot, s);
+    int64_t begin = segment->address, end = begin + segment->size;
+    bool apart = hi <= begin || lo >= end, inside = lo >= begin && hi <= end;
+    if (!apart && (writes || !inside)) slot->shared &= ~(UINT32_C(1) << s);
+  }
+}
+
+// The place of an address within a tile. What is shared is missing in the tile's own memory.
+static uint8_t* tile_address(const weft_sim_t* sim, const weft_sim_slot_t* slot, int64_t address) {
+  int64_t own = address;
+  for (uint32_t shared = slot->shared; shared; shared &= shared - 1) {
+    const weft_image_segment_t* segment = segment_of(sim, slot, (uint32_t)__builtin_ctz(shared));
+    if (address < segment->address) break;
+    // Nothing writes there: the pointer is not const for the sake of all the others.
+    if (address < (int64_t)segment->address + segment->size)
+      return (uint8_t*)(uintptr_t)(sim->image->consts + segment->offset + (address - segment->address));
+    own -= saved_bytes(segment);
+  }
+  return slot->memory ? slot->memory + own : NULL;
+}
+
 weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t index) {
   weft_sim_slot_t* slot = &sim->slot[index];
-  if (slot->memory || weft_sim_is_host(sim, index) || slot->tile->memory_bytes == 0) return weft_ok();
-  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(sim->allocator, slot->tile->memory_bytes, 1, (void**)&slot->memory));
+  if (slot->memory || weft_sim_is_host(sim, index)) return weft_ok();
+  int64_t bytes = slot->tile->memory_bytes;
+  for (uint32_t shared = slot->shared; shared; shared &= shared - 1)
+    bytes -= saved_bytes(segment_of(sim, slot, (uint32_t)__builtin_ctz(shared)));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(sim->allocator, (size_t)weft_max_i64(bytes, 1), 1, (void**)&slot->memory));
   for (uint32_t s = 0; s < slot->tile->segment_count; ++s) {
-    const weft_image_segment_t* segment = &sim->image->segments[slot->tile->segments + s];
-    if (segment->size) memcpy(slot->memory + segment->address, sim->image->consts + segment->offset, segment->size);
+    const weft_image_segment_t* segment = segment_of(sim, slot, s);
+    bool is_shared = s < MOST_SHARED && slot->shared >> s & 1;
+    if (segment->size && !is_shared)
+      memcpy(tile_address(sim, slot, segment->address), sim->image->consts + segment->offset, segment->size);
   }
   return weft_ok();
 }
@@ -64,7 +121,7 @@ uint8_t* weft_sim_address(const weft_sim_t* sim, int32_t slot, int64_t base, int
   int64_t size;
   int32_t io;
   if (!weft_sim_address_exists(sim, slot, base, lo, hi, &size, &io)) return NULL;
-  if (io < 0) return sim->slot[slot].memory + base;
+  if (io < 0) return tile_address(sim, &sim->slot[slot], base);
   if (step >= sim->io[io].steps || !sim->io[io].data) return NULL;
   const weft_image_io_t* record = &sim->image->io[io];
   return sim->io[io].data + step * (int64_t)record->step_stride + (base - (int64_t)record->address);

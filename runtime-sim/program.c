@@ -71,8 +71,14 @@ static weft_status_t verify_operand(const verifier_t* v, const weft_instruction_
     hi += last > 0 ? last : 0;
   }
   WEFT_RETURN_IF_ERROR(verify_range(v, what, i->base[operand], lo, hi));
-  if (!(i->flags & WEFT_ISA_FLAG_RING)) return weft_ok();
-  return verify_range(v, what, weft_isa_address(i, operand, i->ring[operand].depth - 1), lo, hi);
+  int64_t first = i->base[operand], last = first;
+  if (i->flags & WEFT_ISA_FLAG_RING) {
+    last = weft_isa_address(i, operand, i->ring[operand].depth - 1);
+    WEFT_RETURN_IF_ERROR(verify_range(v, what, last, lo, hi));
+  }
+  bool writes = operand == 0 && i->opcode != WEFT_OPCODE_SEND;
+  weft_sim_memory_use(v->sim, v->slot, (first < last ? first : last) + lo, (first < last ? last : first) + hi, writes);
+  return weft_ok();
 }
 
 static weft_status_t verify_loops(const verifier_t* v, const weft_instruction_t* i, int32_t operand, weft_dtype_e dtype,

@@ -95,7 +95,7 @@ static void reset(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->stream_count; ++s) {
     weft_sim_stream_t* stream = &sim->stream[s];
     stream->launching = false;
-    stream->passed = 0;
+    stream->passed = stream->held = 0;
     stream->next_source = stream->posted_sinks = 0;
     stream->sinks_time = stream->root_time = stream->elements = 0;
   }

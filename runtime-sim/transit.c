@@ -3,6 +3,8 @@
 #include "base/checked.h"
 #include "runtime-sim/internal.h"
 
+enum { BURSTS = 16 }; // of a stream in a step, about
+
 static int64_t entry_cycles(const weft_sim_t* sim, const weft_sim_source_t* source) {
   return weft_sim_is_host(sim, source->slot) ? sim->machine.port_latency : sim->machine.ramp_cycles;
 }
@@ -18,30 +20,53 @@ int64_t weft_sim_transit_arrival(const weft_sim_t* sim, const weft_sim_sink_t* s
   return weft_sim_is_host(sim, sink->slot) ? head : head + sim->machine.ramp_cycles;
 }
 
-void weft_sim_transit(weft_sim_t* sim, weft_sim_stream_t* stream, weft_sim_source_t* source,
-                      weft_sim_transit_t* transit) {
-  int64_t n = transit->wavelets, hop_cycles = sim->machine.hop_cycles, port = weft_ceil_div(n, sim->machine.host_rate);
-  int64_t in = weft_sim_is_host(sim, source->slot) ? port : n;
-  int64_t entry = entry_cycles(sim, source), ideal = transit->start + entry;
-  int64_t head = weft_sim_link_reserve(sim, source->in_link, transit->start, in, n) + entry;
+// A stream of very many sources takes its links a burst at a time, several segments long: what they would all wait for
+// is worked out with the last of them.
+static bool ends_burst(const weft_sim_stream_t* stream) {
+  int32_t segments = (stream->source_count + BURSTS - 1) / BURSTS, index = stream->next_source;
+  return index == 0 || index + 1 == stream->source_count || (index + 1) % segments == 0;
+}
+
+// From the core to the root. `held`: wavelets just ahead, which have not been given their links yet.
+static int64_t gather(weft_sim_t* sim, const weft_sim_source_t* source, int64_t head, int64_t held, int64_t n) {
+  int64_t hop_cycles = sim->machine.hop_cycles;
   for (int32_t e = source->entry, stop; e >= 0; e = stop < 0 ? WEFT_SIM_NONE : sim->entry_next[stop]) {
     head += hop_cycles * sim->entry_gap[e];
     stop = sim->entry_stop[e];
-    if (stop >= 0) head = weft_sim_link_reserve(sim, sim->entry_link[stop], head, n, n) + hop_cycles;
+    if (stop >= 0) head = weft_sim_link_reserve(sim, sim->entry_link[stop], head - held, held + n) + held + hop_cycles;
   }
-  ideal += hop_cycles * source->distance;
-  head = weft_max_i64(head, stream->root_time);
-  sim->root_head = head;
-  int64_t latest = 0;
+  return head;
+}
+
+// From the root to the sinks; returns by how much the slowest branch is late.
+static int64_t scatter(weft_sim_t* sim, const weft_sim_stream_t* stream, int64_t head, int64_t held, int64_t n) {
+  int64_t hop_cycles = sim->machine.hop_cycles, latest = 0;
+  int64_t all = weft_ceil_div(held + n, sim->machine.host_rate),
+          before = all - weft_ceil_div(n, sim->machine.host_rate);
   for (int32_t i = 0; i < stream->stop_count; ++i) {
     const weft_sim_stop_t* stop = &sim->stop[stream->first_stop + i];
     int64_t at = (stop->parent < 0 ? head : sim->head_time[stop->parent]) + hop_cycles * stop->gap;
     int64_t late = stop->parent < 0 ? 0 : sim->late_time[stop->parent];
-    int64_t start = weft_sim_link_reserve(sim, stop->link, at, stop->leaves ? port : n, n);
+    int64_t ahead = stop->leaves ? before : held;
+    int64_t start = weft_sim_link_reserve(sim, stop->link, at - ahead, stop->leaves ? all : held + n) + ahead;
     sim->head_time[i] = start + (stop->leaves ? sim->machine.port_latency : hop_cycles);
     sim->late_time[i] = late + start - at;
     latest = weft_max_i64(latest, sim->late_time[i]);
   }
+  return latest;
+}
+
+void weft_sim_transit(weft_sim_t* sim, weft_sim_stream_t* stream, weft_sim_source_t* source,
+                      weft_sim_transit_t* transit) {
+  int64_t n = transit->wavelets, way = (int64_t)sim->machine.hop_cycles * source->distance, latest = 0;
+  int64_t in = weft_sim_is_host(sim, source->slot) ? weft_ceil_div(n, sim->machine.host_rate) : n;
+  int64_t entry = entry_cycles(sim, source), ideal = transit->start + entry + way;
+  int64_t head = weft_sim_link_reserve(sim, source->in_link, transit->start, in) + entry;
+  bool burst = ends_burst(stream);
+  head = weft_max_i64(burst ? gather(sim, source, head, stream->held, n) : head + way, stream->root_time);
+  sim->root_head = head;
+  if (burst) latest = scatter(sim, stream, head, stream->held, n);
+  stream->held = burst ? 0 : stream->held + n;
   // Queues are short: the source and whoever follows it through the root wait until the slowest branch has taken all.
   stream->root_time = head + n + latest + transit->tail;
   transit->free = transit->start + n + (head - ideal) + latest + transit->tail;

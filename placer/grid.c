@@ -2,6 +2,13 @@
 
 enum { TILES_PER_SPARE = 64 }; // one stack more than needed, and another for as many as this
 
+int32_t weft_placer_grid_live(const weft_placer_grid_t* grid, int32_t x, int32_t y, int32_t width, int32_t height) {
+  size_t pitch = (size_t)grid->width + 1;
+  const int32_t* top = grid->live + (size_t)y * pitch;
+  const int32_t* bottom = grid->live + (size_t)(y + height) * pitch;
+  return bottom[x + width] - bottom[x] - top[x + width] + top[x];
+}
+
 weft_status_t weft_placer_grid_create(const weft_placer_problem_t* problem, weft_arena_t* arena,
                                       weft_placer_grid_t* out_grid) {
   int32_t w = problem->width, h = problem->height;
@@ -15,14 +22,10 @@ weft_status_t weft_placer_grid_create(const weft_placer_problem_t* problem, weft
           out_grid->live[(size_t)y * (size_t)(w + 1) + (size_t)x + 1] + row;
     }
   }
+  if (!weft_placer_grid_live(out_grid, 0, 0, w, h)) return weft_ok();
+  while (!weft_placer_grid_live(out_grid, out_grid->left, 0, 1, h)) ++out_grid->left;
+  while (!weft_placer_grid_live(out_grid, 0, out_grid->top, w, 1)) ++out_grid->top;
   return weft_ok();
-}
-
-int32_t weft_placer_grid_live(const weft_placer_grid_t* grid, int32_t x, int32_t y, int32_t width, int32_t height) {
-  size_t pitch = (size_t)grid->width + 1;
-  const int32_t* top = grid->live + (size_t)y * pitch;
-  const int32_t* bottom = grid->live + (size_t)(y + height) * pitch;
-  return bottom[x + width] - bottom[x] - top[x + width] + top[x];
 }
 
 // Stacks of live tiles along one side of a rectangle at (x, y), `width` of them needed in each of `rounds` rounds: how

@@ -91,13 +91,13 @@ static bool place_block(const packer_t* p, int32_t block, int32_t shape, int32_t
   if (b->fixed_x >= 0) {
     try_corner(p, block, shape, count, b->fixed_x, b->fixed_y, &best);
   } else {
-    try_corner(p, block, shape, count, 0, 0, &best);
+    try_corner(p, block, shape, count, p->grid->left, p->grid->top, &best);
     for (int32_t i = 0; i < count; ++i) {
       const weft_placer_spot_t* t = &p->spots[p->order[i]];
       try_corner(p, block, shape, count, t->x + t->width, t->y, &best);
       try_corner(p, block, shape, count, t->x, t->y + t->height, &best);
-      try_corner(p, block, shape, count, t->x + t->width, 0, &best);
-      try_corner(p, block, shape, count, 0, t->y + t->height, &best);
+      try_corner(p, block, shape, count, t->x + t->width, p->grid->top, &best);
+      try_corner(p, block, shape, count, p->grid->left, t->y + t->height, &best);
       // Corners that two blocks make together.
       for (int32_t j = 0; j < count && p->compact; ++j) {
         const weft_placer_spot_t* u = &p->spots[p->order[j]];

@@ -1,5 +1,7 @@
 #include "placer/place.h"
 
+#include "machine/parts.h"
+
 #include <string.h>
 
 #include "ir/fabric/depths.h"
@@ -81,10 +83,44 @@ static weft_status_t take_spot(weft_fabric_t* fabric, int32_t k, const weft_plac
   return weft_ok();
 }
 
+// The defects as placement sees them: what the host can't reach, or only apart from the rest, is as good as dead.
+// Borrows from `defects` and the arena.
+static weft_status_t keep_main_part(const weft_machine_t* machine, const weft_defects_t* defects, weft_arena_t* arena,
+                                    weft_defects_t* out_usable, const char** out_note) {
+  weft_parts_t parts;
+  *out_usable = *defects;
+  *out_note = NULL;
+  WEFT_RETURN_IF_ERROR(weft_parts_find(arena->allocator, machine, defects, &parts));
+  int32_t chosen = weft_parts_main(&parts, machine), tiles = weft_machine_tiles(machine);
+  weft_text_t text;
+  weft_text_initialize(arena->allocator, &text);
+  weft_status_t status = WEFT_ARENA_NEW(arena, (size_t)tiles, &out_usable->dead_tile);
+  for (int32_t t = 0; t < tiles && !status; ++t) out_usable->dead_tile[t] = parts.label[t] != chosen || chosen < 0;
+  if (!status && chosen < 0) {
+    status =
+        weft_error(DOES_NOT_FIT, "no host port can reach a live tile: all %d ports of the machine are at dead tiles",
+                   weft_machine_port_count(machine));
+  } else if (!status && parts.count > 1) {
+    status = weft_parts_describe(&parts, &text);
+    if (!status) {
+      status = weft_arena_printf(arena, out_note,
+                                 "dead tiles and links split the mesh into %s; the network has to lie in "
+                                 "one, and the largest with a host port has %d",
+                                 text.data, parts.size[chosen]);
+    }
+  }
+  weft_text_deinitialize(&text);
+  weft_parts_deinitialize(&parts);
+  return status;
+}
+
 static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
                            const weft_placer_options_t* options, weft_arena_t* arena, weft_place_report_t* out_report) {
+  weft_defects_t usable;
+  const char* note = NULL;
+  WEFT_RETURN_IF_ERROR(keep_main_part(machine, defects, arena, &usable, &note));
   weft_placer_problem_t problem = {
-      .width = machine->width, .height = machine->height, .blocked = defects->dead_tile, .weight_time = 1};
+      .width = machine->width, .height = machine->height, .blocked = usable.dead_tile, .weight_time = 1};
   int32_t** alternative = NULL;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)fabric->kernel_count + 1, &alternative));
   WEFT_RETURN_IF_ERROR(collect_blocks(fabric, machine, arena, &problem, alternative));
@@ -93,7 +129,8 @@ static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine,
   // A hop is a cycle: the mean way of a wavelet weighs as much as the same number of cycles of the slowest kernel.
   problem.weight_wire = wavelets > 0 ? machine->hop_cycles * (double)fabric->kernel_count / wavelets : 0;
   weft_placer_result_t result;
-  WEFT_RETURN_IF_ERROR(weft_placer_solve(&problem, options, arena, &result));
+  weft_status_t status = weft_placer_solve(&problem, options, arena, &result);
+  if (status) return note ? weft_status_annotate(status, "%s", note) : status;
   *out_report = (weft_place_report_t){.cost = result.cost,
                                       .time = result.time,
                                       .wire = result.wire,
@@ -101,7 +138,7 @@ static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine,
                                       .tiles_live = weft_machine_tiles(machine) - defects->dead_tile_count};
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_placer_spot_t* spot = &result.spot[k];
-    WEFT_RETURN_IF_ERROR(take_spot(fabric, k, spot, alternative[k][spot->shape], machine, defects));
+    WEFT_RETURN_IF_ERROR(take_spot(fabric, k, spot, alternative[k][spot->shape], machine, &usable));
     out_report->tiles_used += problem.block[k].shape[spot->shape].tiles;
   }
   return weft_ok();

@@ -62,12 +62,12 @@ weft_status_t weft_router_limits_validate(const weft_machine_t* machine, int32_t
 // Reach
 // ----------------------------------------------------------------------------------------------------------------
 
-static weft_status_t split_error(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts,
+static weft_status_t split_error(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
                                  const weft_router_net_t* net, int32_t root, int32_t i) {
   int32_t width = mesh->width, tile = terminal(net, i)->tile;
   weft_text_t text;
   weft_text_initialize(mesh->allocator, &text);
-  weft_status_t status = weft_router_parts_describe(parts, &text);
+  weft_status_t status = weft_parts_describe(parts, &text);
   if (!status)
     status =
         weft_error(UNROUTABLE,
@@ -79,7 +79,7 @@ static weft_status_t split_error(const weft_router_mesh_t* mesh, const weft_rout
   return status;
 }
 
-weft_status_t weft_router_limits_reach(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts,
+weft_status_t weft_router_limits_reach(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
                                        int32_t net_count, const weft_router_net_t* net) {
   for (int32_t n = 0; n < net_count; ++n) {
     int32_t root = net[n].source[net[n].source_count - 1].tile;
@@ -184,7 +184,7 @@ static void span(const weft_router_mesh_t* mesh, bool rows, const weft_router_ne
   }
 }
 
-static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts, bool rows,
+static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows,
                                 int32_t line, int32_t part, int64_t routers, int64_t crossing, int32_t net_count,
                                 const weft_router_net_t* net) {
   names_t names = {0};
@@ -216,7 +216,7 @@ static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_route
 }
 
 // `crossing` and `routers` have room for a line more than the mesh has.
-static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts, bool rows,
+static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows,
                                  int32_t part, int32_t net_count, const weft_router_net_t* net, int64_t* crossing,
                                  int64_t* routers) {
   int32_t lines = rows ? mesh->height : mesh->width;
@@ -239,7 +239,7 @@ static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_rout
   return weft_ok();
 }
 
-static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts,
+static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
                                      int32_t net_count, const weft_router_net_t* net) {
   size_t room = (size_t)(mesh->width > mesh->height ? mesh->width : mesh->height) + 1;
   int64_t *crossing = NULL, *routers = NULL;
@@ -256,7 +256,7 @@ static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_
   return status;
 }
 
-weft_status_t weft_router_limits_colours(const weft_router_mesh_t* mesh, const weft_router_parts_t* parts,
+weft_status_t weft_router_limits_colours(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
                                          int32_t net_count, const weft_router_net_t* net) {
   demand_t demand = {0};
   size_t tiles = (size_t)mesh->tiles;
@@ -288,14 +288,14 @@ static weft_status_t count_bound_nets(const weft_router_mesh_t* mesh, const weft
                                       const weft_defects_t* defects, int32_t net_count, const weft_router_net_t* net,
                                       int32_t* out_count) {
   weft_defects_t without;
-  weft_router_parts_t parts = {0};
+  weft_parts_t parts = {0};
   WEFT_RETURN_IF_ERROR(weft_defects_create(mesh->allocator, machine, &without));
   size_t tiles = (size_t)mesh->tiles;
   memcpy(without.dead_tile, defects->dead_tile, tiles);
   memcpy(without.dead_links, defects->dead_links, tiles);
   for (int32_t t = 0; t < mesh->tiles; ++t)
     if (mesh->tile[t].usage > (uint32_t)mesh->colours) weft_defects_kill_tile(&without, t);
-  weft_status_t status = weft_router_parts_find(mesh->allocator, machine, &without, &parts);
+  weft_status_t status = weft_parts_find(mesh->allocator, machine, &without, &parts);
   *out_count = 0;
   for (int32_t n = 0; !status && n < net_count; ++n) {
     int32_t part = parts.label[net[n].source[0].tile];
@@ -303,7 +303,7 @@ static weft_status_t count_bound_nets(const weft_router_mesh_t* mesh, const weft
     for (int32_t i = 1; i < terminal_count(&net[n]); ++i) bound |= parts.label[terminal(&net[n], i)->tile] != part;
     *out_count += bound;
   }
-  if (!status) weft_router_parts_deinitialize(&parts);
+  if (!status) weft_parts_deinitialize(&parts);
   weft_defects_deinitialize(&without);
   return status;
 }

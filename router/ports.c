@@ -12,7 +12,7 @@ typedef struct port_t {
 typedef struct chooser_t {
   weft_fabric_t* fabric;
   const weft_machine_t* machine;
-  const weft_router_parts_t* parts;
+  const weft_parts_t* parts;
   port_t* port;
   int32_t count;
 } chooser_t;
@@ -99,7 +99,7 @@ static weft_status_t choose_all(chooser_t* c) {
 }
 
 weft_status_t weft_router_ports_choose(weft_fabric_t* fabric, const weft_machine_t* machine,
-                                       const weft_router_parts_t* parts) {
+                                       const weft_parts_t* parts) {
   chooser_t c = {.fabric = fabric, .machine = machine, .parts = parts, .count = weft_machine_port_count(machine)};
   weft_allocator_t allocator = parts->allocator;
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(allocator, (size_t)c.count, sizeof(*c.port), (void**)&c.port));

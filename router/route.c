@@ -1,6 +1,6 @@
 #include "router/route.h"
 
-#include "router/parts.h"
+#include "machine/parts.h"
 #include "router/ports.h"
 
 static const char* kernel_name(const weft_fabric_t* fabric, int32_t kernel) {
@@ -38,10 +38,10 @@ static weft_status_t make_net(const weft_fabric_t* fabric, const weft_machine_t*
 }
 
 static weft_status_t choose_ports(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects) {
-  weft_router_parts_t parts;
-  WEFT_RETURN_IF_ERROR(weft_router_parts_find(fabric->arena.allocator, machine, defects, &parts));
+  weft_parts_t parts;
+  WEFT_RETURN_IF_ERROR(weft_parts_find(fabric->arena.allocator, machine, defects, &parts));
   weft_status_t status = weft_router_ports_choose(fabric, machine, &parts);
-  weft_router_parts_deinitialize(&parts);
+  weft_parts_deinitialize(&parts);
   return status;
 }
 

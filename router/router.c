@@ -16,7 +16,7 @@ typedef struct solver_t {
   weft_router_mesh_t mesh;
   weft_router_search_t search;
   weft_router_builder_t builder;
-  weft_router_parts_t parts;
+  weft_parts_t parts;
   weft_router_tree_t* tree; // [net_count]
   int32_t net_count;
   const weft_router_net_t* net;
@@ -157,7 +157,7 @@ static weft_status_t solve(solver_t* s, const weft_machine_t* machine, const wef
   weft_allocator_t allocator = arena->allocator;
   WEFT_RETURN_IF_ERROR(weft_router_limits_validate(machine, s->net_count, s->net));
   WEFT_RETURN_IF_ERROR(weft_router_mesh_initialize(allocator, machine, defects, &s->mesh));
-  WEFT_RETURN_IF_ERROR(weft_router_parts_find(allocator, machine, defects, &s->parts));
+  WEFT_RETURN_IF_ERROR(weft_parts_find(allocator, machine, defects, &s->parts));
   WEFT_RETURN_IF_ERROR(weft_router_limits_reach(&s->mesh, &s->parts, s->net_count, s->net));
   WEFT_RETURN_IF_ERROR(weft_router_limits_colours(&s->mesh, &s->parts, s->net_count, s->net));
   WEFT_RETURN_IF_ERROR(set_reference(s));
@@ -181,7 +181,7 @@ weft_status_t weft_router_solve(const weft_machine_t* machine, const weft_defect
   weft_allocator_free(allocator, s.tree);
   weft_router_builder_deinitialize(&s.builder, allocator);
   weft_router_search_deinitialize(&s.search);
-  if (s.parts.label) weft_router_parts_deinitialize(&s.parts);
+  if (s.parts.label) weft_parts_deinitialize(&s.parts);
   if (s.mesh.tile) weft_router_mesh_deinitialize(&s.mesh);
   return status;
 }

@@ -105,6 +105,23 @@ static void too_small_a_mesh_says_how_many_tiles(void** state) {
   assert_int_not_equal(access("small.wafer", F_OK), 0);
 }
 
+// Split meshes: the network goes where the host and all of its kernels can reach each other, or it is said why not.
+static void meshes_that_fall_apart(void** state) {
+  (void)state;
+  static const char* const maps[] = {"row 11\n", "row 11\ncolumn 11\n", "rate 0.3 seed 2\n"};
+  for (size_t i = 0; i < 3; ++i) {
+    write_file("apart.txt", maps[i], strlen(maps[i]));
+    assert_weft(0, "compile -q " DIGITS "digits.onnx --machine mesh:%s --defects apart.txt -o apart.wafer",
+                i < 2 ? "24x24" : "32x32");
+    assert_weft(0, "run apart.wafer --input image=" DIGITS "images.npy --expect probabilities=" DIGITS "expected.npy");
+  }
+  assert_weft(2, "compile -q " DIGITS "digits.onnx --machine mesh:24x24 --defects rate=1,seed=1 -o apart.wafer");
+  assert_prints("no host port can reach a live tile");
+  write_file("apart.txt", "row 1\ncolumn 1\ncolumn 3\n", 24); // one live tile at each port
+  assert_weft(2, "compile -q " DIGITS "digits.onnx --machine mesh:5x2 --defects apart.txt -o apart.wafer");
+  assert_prints("needs at least", "split the mesh into 3 parts of 1, 1 and 1 tiles");
+}
+
 static void a_time_limit_is_exit_code_3_and_leaves_nothing(void** state) {
   (void)state;
   assert_weft(0, COMPILE "-o t.wafer");
@@ -144,6 +161,7 @@ int main(void) {
       cmocka_unit_test(pictures_of_every_metric),
       cmocka_unit_test(an_image_stays_with_its_wafer),
       cmocka_unit_test(too_small_a_mesh_says_how_many_tiles),
+      cmocka_unit_test(meshes_that_fall_apart),
       cmocka_unit_test(a_time_limit_is_exit_code_3_and_leaves_nothing),
       cmocka_unit_test(corrupted_images_never_crash),
   };

@@ -1,4 +1,4 @@
-#include "router/parts.h"
+#include "machine/parts.h"
 
 #include <string.h>
 
@@ -23,10 +23,10 @@ static int32_t flood(const weft_machine_t* machine, const weft_defects_t* defect
   return tail;
 }
 
-weft_status_t weft_router_parts_find(weft_allocator_t allocator, const weft_machine_t* machine,
-                                     const weft_defects_t* defects, weft_router_parts_t* out_parts) {
-  *out_parts = (weft_router_parts_t){.allocator = allocator};
-  weft_router_parts_t* parts = out_parts;
+weft_status_t weft_parts_find(weft_allocator_t allocator, const weft_machine_t* machine, const weft_defects_t* defects,
+                              weft_parts_t* out_parts) {
+  *out_parts = (weft_parts_t){.allocator = allocator};
+  weft_parts_t* parts = out_parts;
   int32_t tiles = weft_machine_tiles(machine);
   int32_t* queue = NULL;
   size_t capacity = 0;
@@ -42,17 +42,28 @@ weft_status_t weft_router_parts_find(weft_allocator_t allocator, const weft_mach
     ++parts->count;
   }
   weft_allocator_free(allocator, queue);
-  if (status) weft_router_parts_deinitialize(parts);
+  if (status) weft_parts_deinitialize(parts);
   return status;
 }
 
-void weft_router_parts_deinitialize(weft_router_parts_t* parts) {
+int32_t weft_parts_main(const weft_parts_t* parts, const weft_machine_t* machine) {
+  int32_t best = -1;
+  for (int32_t i = 0; i < weft_machine_port_count(machine); ++i) {
+    int32_t part = parts->label[weft_machine_port(machine, i).tile];
+    if (part < 0) continue;
+    if (best < 0 || parts->size[part] > parts->size[best] || (parts->size[part] == parts->size[best] && part < best))
+      best = part;
+  }
+  return best;
+}
+
+void weft_parts_deinitialize(weft_parts_t* parts) {
   weft_allocator_free(parts->allocator, parts->label);
   weft_allocator_free(parts->allocator, parts->size);
   memset(parts, 0, sizeof(*parts));
 }
 
-weft_status_t weft_router_parts_describe(const weft_router_parts_t* parts, weft_text_t* text) {
+weft_status_t weft_parts_describe(const weft_parts_t* parts, weft_text_t* text) {
   enum { SHOWN = 6 };
   int32_t shown = parts->count < SHOWN ? parts->count : SHOWN, largest[SHOWN];
   for (int32_t i = 0; i < shown; ++i) {

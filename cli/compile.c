@@ -64,7 +64,7 @@ typedef struct compile_t {
   weft_model_t model;
   weft_fabric_t fabric;
   bool from_stage; // the input is fabric text
-  weft_placer_options_t placing;
+  weft_place_options_t placing;
   weft_place_report_t placed;
   weft_router_report_t routed;
   json_t* stages;
@@ -192,7 +192,7 @@ static weft_status_t write_report(compile_t* c, const char* path) {
       root, "machine",
       json_pack("{s:s, s:i, s:i}", "name", c->machine.name, "width", c->machine.width, "height", c->machine.height));
   json_object_set_new(root, "dead_tiles", json_integer(c->defects.dead_tile_count));
-  json_object_set_new(root, "seed", json_integer((json_int_t)c->placing.seed));
+  json_object_set_new(root, "seed", json_integer((json_int_t)c->placing.engine.seed));
   json_object_set(root, "stages", c->stages);
   json_t* kernels = json_array();
   for (int32_t i = 0; i < c->fabric.kernel_count; ++i) {
@@ -255,8 +255,20 @@ static weft_status_t compile(compile_t* c) {
     if (c->last == STAGE_tensor) return write_tensor(c);
     WEFT_RETURN_IF_ERROR(make_kernels(c));
   }
-  if (c->last > STAGE_kernels && c->fabric.stage < WEFT_STAGE_PLACED) WEFT_RETURN_IF_ERROR(place(c));
-  if (c->last > STAGE_placed && c->fabric.stage < WEFT_STAGE_ROUTED) WEFT_RETURN_IF_ERROR(route(c));
+  bool is_placed = c->fabric.stage >= WEFT_STAGE_PLACED;
+  if (c->last > STAGE_kernels && !is_placed) WEFT_RETURN_IF_ERROR(place(c));
+  if (c->last > STAGE_placed && c->fabric.stage < WEFT_STAGE_ROUTED) {
+    weft_status_t status = route(c);
+    // A placement of our own is given up for one that leaves routes more room.
+    if (weft_status_code(status) == WEFT_STATUS_UNROUTABLE && !is_placed && c->defects.dead_tile_count) {
+      weft_cli_say(c->cli, "route    finds no way; placing again, off ways one tile wide");
+      weft_status_free(status);
+      c->placing.leave_passages = true;
+      WEFT_RETURN_IF_ERROR(place(c));
+      status = route(c);
+    }
+    WEFT_RETURN_IF_ERROR(status);
+  }
   if (c->last == STAGE_image) return emit(c);
   return weft_fabric_write(&c->fabric, c->cli->allocator, c->output);
 }
@@ -279,8 +291,8 @@ weft_status_t weft_cli_compile(weft_cli_t* cli) {
   int64_t seed = 1, seeds = 1;
   WEFT_RETURN_IF_ERROR(weft_options_int(options, "seed", 0, INT64_MAX, 1, &seed));
   WEFT_RETURN_IF_ERROR(weft_options_int(options, "seeds", 1, 1000, 1, &seeds));
-  c.placing = (weft_placer_options_t){.seed = (uint64_t)seed, .seeds = (int32_t)seeds, .control = &cli->control};
-  WEFT_RETURN_IF_ERROR(weft_options_real(options, "effort", 1, &c.placing.effort));
+  c.placing.engine = (weft_placer_options_t){.seed = (uint64_t)seed, .seeds = (int32_t)seeds, .control = &cli->control};
+  WEFT_RETURN_IF_ERROR(weft_options_real(options, "effort", 1, &c.placing.engine.effort));
   WEFT_RETURN_IF_ERROR(
       weft_machine_load(cli->allocator, weft_options_get(options, "machine", "mesh:32x32"), &c.machine));
   WEFT_RETURN_IF_ERROR(

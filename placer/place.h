@@ -4,6 +4,11 @@
 #include "ir/fabric/streams.h"
 #include "placer/placer.h"
 
+typedef struct weft_place_options_t {
+  weft_placer_options_t engine;
+  // Keeps kernels off ways that are one tile wide, if they fit without: what routing asks for where defects are many.
+  bool leave_passages;
+} weft_place_options_t;
 typedef struct weft_place_report_t {
   double cost, time, wire, worst_seed_cost;
   int64_t tiles_used, tiles_live;
@@ -11,4 +16,4 @@ typedef struct weft_place_report_t {
 // Searches the target time: the smallest shapes that meet it, packed, then annealed together. The fabric must be
 // verified and its alternatives enumerated. DOES_NOT_FIT says how many tiles are needed at the least.
 weft_status_t weft_place(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
-                         const weft_placer_options_t* options, weft_place_report_t* out_report);
+                         const weft_place_options_t* options, weft_place_report_t* out_report);

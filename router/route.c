@@ -1,5 +1,6 @@
 #include "router/route.h"
 
+#include "ir/fabric/streams.h"
 #include "machine/parts.h"
 #include "router/ports.h"
 
@@ -63,19 +64,37 @@ static weft_status_t route(weft_fabric_t* fabric, const weft_machine_t* machine,
   return weft_ok();
 }
 
+static weft_status_t route_once(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
+                                const weft_control_t* control, weft_router_report_t* out_report) {
+  WEFT_RETURN_IF_ERROR(choose_ports(fabric, machine, defects));
+  weft_arena_t scratch;
+  weft_arena_initialize(fabric->arena.allocator, &scratch);
+  weft_status_t status = route(fabric, machine, defects, control, &scratch, out_report);
+  weft_arena_deinitialize(&scratch);
+  return status;
+}
+
 weft_status_t weft_route(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
                          const weft_control_t* control, weft_router_report_t* out_report) {
+  static const double shares[] = {0.5, 0.25, 0};
   if (fabric->stage != WEFT_STAGE_PLACED)
     return weft_error(INVALID_ARGUMENT, "routing needs a placed fabric that isn't routed yet");
   for (int32_t i = 0; i < fabric->stream_count; ++i)
     if (fabric->stream[i].source_count < 1 || fabric->stream[i].sink_count < 1)
       return weft_error(INVALID_ARGUMENT, "stream %d has %d sources and %d sinks; both are needed", i,
                         fabric->stream[i].source_count, fabric->stream[i].sink_count);
-  WEFT_RETURN_IF_ERROR(choose_ports(fabric, machine, defects));
-  weft_arena_t scratch;
-  weft_arena_initialize(fabric->arena.allocator, &scratch);
-  weft_status_t status = route(fabric, machine, defects, control, &scratch, out_report);
-  weft_arena_deinitialize(&scratch);
+  weft_status_t status = route_once(fabric, machine, defects, control, out_report);
+  for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i) {
+    if (weft_status_code(status) != WEFT_STATUS_UNROUTABLE) break;
+    int32_t streams = fabric->stream_count;
+    weft_status_t built = weft_streams_build(fabric, machine, shares[i]);
+    if (built) return weft_status_join(status, built);
+    if (fabric->stream_count >= streams) continue;
+    weft_control_table(control, "route", "%d streams find no way; again with %d, each of which carries more", streams,
+                       fabric->stream_count);
+    weft_status_free(status);
+    status = route_once(fabric, machine, defects, control, out_report);
+  }
   if (!status) fabric->stage = WEFT_STAGE_ROUTED;
   return status;
 }

@@ -295,6 +295,7 @@ static weft_status_t enumerate_kernel(weft_fabric_t* fabric, int32_t index, sear
 
 weft_status_t weft_cost_enumerate(weft_fabric_t* fabric, const weft_machine_t* machine) {
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    for (int32_t b = 0; b < fabric->kernel[k].buffer_count; ++b) fabric->kernel[k].buffer[b].spare = 0;
     search_t search = {0};
     WEFT_RETURN_IF_ERROR(weft_cost_model_initialize(fabric, k, machine, &search.model));
     weft_status_t status = enumerate_kernel(fabric, k, &search);

@@ -57,5 +57,5 @@ int64_t weft_walk_segment_elements(const weft_walk_t* walk, int64_t source_index
 weft_status_t weft_cost_alternative(const weft_fabric_t* fabric, int32_t kernel, const weft_machine_t* machine,
                                     weft_alternative_t* inout_alternative);
 // Enumerates the useful splits of every kernel (Pareto: cycles, tiles, shape; memory within the tile) up to the machine's
-// size, deterministic order: fewest tiles first. DOES_NOT_FIT names the kernel, its least bytes a tile and the tile's memory.
+// size, deterministic order: fewest tiles first. What an earlier choice left (spare places) is taken back. DOES_NOT_FIT names the kernel, its least bytes a tile and the tile's memory.
 weft_status_t weft_cost_enumerate(weft_fabric_t* fabric, const weft_machine_t* machine);

@@ -49,6 +49,7 @@ typedef struct builder_t {
   weft_fabric_t* fabric;
   const weft_machine_t* machine;
   weft_allocator_t allocator;
+  double share;   // of the colours
   int64_t target; // cycles of the slowest kernel: a stream that is faster than that is fast enough
   WEFT_ARRAY(weft_stream_t) streams;
   WEFT_ARRAY(sink_t) sinks;
@@ -298,7 +299,7 @@ static int32_t narrow_side(const builder_t* b, int32_t kernel) {
   return gy < gx ? gy : gx;
 }
 
-static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
+static int32_t most_streams(const builder_t* b, const edge_t* edge) {
   if (edge->source_kernel == WEFT_HOST_KERNEL) {
     int32_t ports = weft_machine_port_count(b->machine);
     return ports > WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : ports;
@@ -308,6 +309,11 @@ static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
   int32_t lines = source < sink ? source : sink;
   if (lines > WEFT_STREAMS_PER_EDGE_MOST) return WEFT_STREAMS_PER_EDGE_MOST;
   return lines < WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : lines;
+}
+
+static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
+  int32_t limit = (int32_t)(b->share * most_streams(b, edge));
+  return limit > 1 ? limit : 1;
 }
 
 // What comes back to its own kernel does so once a trip.
@@ -464,7 +470,8 @@ static weft_status_t share_colours(builder_t* b) {
   }
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     int32_t edges = b->room[k] > 0 ? b->room[k] : 1, room = (b->machine->colours - PASSING) / edges;
-    b->room[k] = room > LEAST ? room : LEAST;
+    room = (int32_t)(b->share * (room > LEAST ? room : LEAST));
+    b->room[k] = room > 1 ? room : 1;
   }
   return weft_ok();
 }
@@ -510,8 +517,8 @@ static weft_status_t build_all(builder_t* b) {
   return weft_ok();
 }
 
-weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* machine) {
-  builder_t b = {.fabric = fabric, .machine = machine, .allocator = fabric->arena.allocator};
+weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* machine, double share) {
+  builder_t b = {.fabric = fabric, .machine = machine, .allocator = fabric->arena.allocator, .share = share};
   weft_status_t status = build_all(&b);
   WEFT_ARRAY_FREE(b.allocator, &b.streams);
   WEFT_ARRAY_FREE(b.allocator, &b.sinks);

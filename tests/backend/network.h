@@ -241,7 +241,7 @@ static inline void network_create(uint64_t seed, network_t* net) {
   assert_true(weft_view_transpose(&f->output[0].piece->view, &f->output[0].shape, (int32_t[]){1, 0}));
   int32_t next_tile = (int32_t)weft_rng_below(&rng, 20);
   for (int32_t k = 0; k < 3; ++k) network_split(net, &rng, &f->kernel[k], &next_tile);
-  mesh_ok(weft_streams_build(f, &net->machine));
+  mesh_ok(weft_streams_build(f, &net->machine, 1));
   network_route(net);
   f->stage = WEFT_STAGE_ROUTED;
   mesh_ok(weft_machine_digest(&net->machine, &f->machine_digest));

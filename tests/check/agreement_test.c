@@ -64,7 +64,7 @@ static void built_streams_are_legal_and_tampered_ones_are_not(void** state) {
     weft_defects_t defects;
     random_fabric(&rng, &fabric);
     if (place(&fabric, &machine)) {
-      expect_legal(weft_streams_build(&fabric, &machine));
+      expect_legal(weft_streams_build(&fabric, &machine, 1));
       expect_legal(weft_defects_create(weft_allocator_system(), &machine, &defects));
       weft_status_t status = weft_check_fabric(&fabric, &machine, &defects);
       if (status) fail_msg("round %d:\n%s", round, weft_status_message(status));

@@ -92,7 +92,8 @@ static weft_status_t compile_for(wafer_t* w, const weft_machine_t* machine, cons
                                  weft_fabric_t* fabric, const char* path) {
   WEFT_RETURN_IF_ERROR(lower(w, fabric));
   w->record->step = STEP_PLACE;
-  weft_placer_options_t placing = {.seed = 1, .effort = w->options->effort, .seeds = 1, .control = &w->control};
+  weft_place_options_t placing = {
+      .engine = {.seed = 1, .effort = w->options->effort, .seeds = 1, .control = &w->control}};
   weft_place_report_t placed;
   WEFT_RETURN_IF_ERROR(weft_cost_enumerate(fabric, machine));
   WEFT_RETURN_IF_ERROR(weft_place(fabric, machine, defects, &placing, &placed));

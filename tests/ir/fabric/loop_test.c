@@ -156,7 +156,7 @@ static void streams(void** state) {
   for (kernel->chosen = 0; kernel->chosen < kernel->alternative_count; ++kernel->chosen) {
     const weft_split_t* split = &kernel->alternative[kernel->chosen].split;
     assert_int_equal(weft_split_block(kernel, split, TIME), STEPS);
-    expect_ok(weft_streams_build(fabric, &machine));
+    expect_ok(weft_streams_build(fabric, &machine, 1));
     int32_t back = 0, tiles = kernel->alternative[kernel->chosen].gy * kernel->alternative[kernel->chosen].gx;
     for (int32_t s = 0; s < fabric->stream_count; ++s) {
       const weft_stream_t* stream = &fabric->stream[s];

@@ -183,16 +183,17 @@ static void test_random_fabrics(void** state) {
   weft_machine_t machine = small_machine(9, 7);
   weft_rng_t rng;
   weft_rng_seed(&rng, 5);
-  int32_t split_edges = 0; // with more than one stream
-  for (int32_t round = 0; round < 600; ++round) {
+  static const double shares[] = {1, 0.5, 0};
+  int32_t split_edges[3] = {0}; // with more than one stream
+  for (int32_t round = 0; round < 900; ++round) {
     weft_fabric_t fabric;
     random_fabric(&rng, &fabric);
-    assert_ok(weft_streams_build(&fabric, &machine));
+    assert_ok(weft_streams_build(&fabric, &machine, shares[round % 3]));
     assert_ok(weft_fabric_verify(&fabric));
     check_colours(&fabric);
     for (int32_t s = 1; s < fabric.stream_count; ++s) {
       const weft_stream_t *a = &fabric.stream[s - 1], *b = &fabric.stream[s];
-      split_edges += b->kind == WEFT_STREAM_DATA && a->kind == WEFT_STREAM_DATA && a->sink_kernel == b->sink_kernel &&
+      split_edges[round % 3] += b->kind == WEFT_STREAM_DATA && a->kind == WEFT_STREAM_DATA && a->sink_kernel == b->sink_kernel &&
                      a->sink_buffer == b->sink_buffer && a->sink_piece == b->sink_piece;
     }
     for (int32_t s = 0; s < fabric.stream_count; ++s)
@@ -217,7 +218,9 @@ static void test_random_fabrics(void** state) {
     check_piece(&fabric, WEFT_HOST_KERNEL, 0, 0, &fabric.output[0].piece[0], 0, true, &whole, &delivery);
     weft_fabric_deinitialize(&fabric);
   }
-  assert_true(split_edges > 50);
+  assert_true(split_edges[0] > 50);
+  assert_in_range(split_edges[1], 1, split_edges[0] - 1);
+  assert_int_equal(split_edges[2], 0);
 }
 
 // Streams come by consumer kernel, buffer, piece; chains after a kernel's data; outputs last.
@@ -229,7 +232,7 @@ static void test_order(void** state) {
   for (int32_t round = 0; round < 100; ++round) {
     weft_fabric_t fabric;
     random_fabric(&rng, &fabric);
-    assert_ok(weft_streams_build(&fabric, &machine));
+    assert_ok(weft_streams_build(&fabric, &machine, 1));
     int64_t last = -1;
     for (int32_t s = 0; s < fabric.stream_count; ++s) {
       const weft_stream_t* stream = &fabric.stream[s];
@@ -255,7 +258,7 @@ static void test_out_of_memory(void** state) {
     random_fabric_in(weft_allocator_failing(&failing), &rng, &fabric);
     uint64_t before = failing.live;
     failing.countdown = successes;
-    weft_status_t status = weft_streams_build(&fabric, &machine);
+    weft_status_t status = weft_streams_build(&fabric, &machine, 1);
     weft_status_code_e code = weft_status_code(status);
     weft_status_free(status);
     if (code != WEFT_STATUS_OK) {

@@ -43,19 +43,32 @@ void weft_router_mesh_use(weft_router_mesh_t* mesh, int32_t tile, int32_t entrie
   mesh->overused += *usage > (uint32_t)mesh->colours;
 }
 
-// With x = load / reference: (x / 32 + x^2 / 64) hops. Below the unavoidable load it only decides between ways of equal
-// length; a detour of two hops pays off when it spares a few links of several times that load.
+// With x = load / reference and z = load / crowded: x / 32 + x^2 / 64 + 16 z^4 hops. Below what is crowded the load
+// only decides between ways of equal length. Above, it pays to go a long way round: the steep power brings the busiest
+// link down, as the lowest maximum is what the sum of high powers is least for.
 static uint16_t cost_of_load(const weft_router_mesh_t* mesh, int64_t load) {
-  enum { UNIT = 64, LARGEST = 16 * UNIT };
+  enum { UNIT = 64, LARGEST = 16 * UNIT, DEAREST = 2 * UNIT };
   int64_t q = load > INT64_MAX / UNIT ? LARGEST : load * UNIT / mesh->reference;
   if (q > LARGEST) q = LARGEST;
-  return (uint16_t)(q / 2 + q * q / 256);
+  int64_t cost = q / 2 + q * q / 256;
+  if (mesh->crowded) {
+    int64_t z = load > INT64_MAX / UNIT ? DEAREST : load * UNIT / mesh->crowded;
+    if (z > DEAREST) z = DEAREST;
+    cost += z * z * z * z / 1024;
+  }
+  return (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
 }
 
 void weft_router_mesh_load(weft_router_mesh_t* mesh, int32_t tile, weft_direction_e direction, int64_t wavelets) {
   size_t link = (size_t)tile * WEFT_DIRECTION_COUNT + direction;
   mesh->load[link] += wavelets;
   mesh->link_cost[link] = cost_of_load(mesh, mesh->load[link]);
+}
+
+void weft_router_mesh_crowd(weft_router_mesh_t* mesh, int64_t crowded) {
+  mesh->crowded = crowded;
+  for (size_t link = 0, links = (size_t)mesh->tiles * WEFT_DIRECTION_COUNT; link < links; ++link)
+    if (mesh->load[link]) mesh->link_cost[link] = cost_of_load(mesh, mesh->load[link]);
 }
 
 void weft_router_mesh_age(weft_router_mesh_t* mesh) {

@@ -23,6 +23,7 @@ typedef struct weft_router_mesh_t {
   int64_t* load;       // [tile * WEFT_DIRECTION_COUNT + direction] wavelets
   uint16_t* link_cost; // of the load, beside the hop; same index
   int64_t reference;   // load that no routing can avoid on some link
+  int64_t crowded;     // load from which a link gets dear; 0: no link is
   int64_t present;     // cost of each colour above the router's
   int32_t overused;    // routers with more entries than colours
 } weft_router_mesh_t;
@@ -34,6 +35,8 @@ void weft_router_mesh_deinitialize(weft_router_mesh_t* mesh);
 // One entry more (+1) or less (-1) in a router; `wavelets` more (or, negative, less) on a link.
 void weft_router_mesh_use(weft_router_mesh_t* mesh, int32_t tile, int32_t entries);
 void weft_router_mesh_load(weft_router_mesh_t* mesh, int32_t tile, weft_direction_e direction, int64_t wavelets);
+// From now on loads above `crowded` are to be avoided.
+void weft_router_mesh_crowd(weft_router_mesh_t* mesh, int64_t crowded);
 // Overused routers get dearer for good.
 void weft_router_mesh_age(weft_router_mesh_t* mesh);
 void weft_router_mesh_maxima(const weft_router_mesh_t* mesh, int32_t* out_colours, int64_t* out_load);

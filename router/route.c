@@ -1,5 +1,6 @@
 #include "router/route.h"
 
+#include "base/checked.h"
 #include "ir/fabric/streams.h"
 #include "machine/parts.h"
 #include "router/ports.h"
@@ -55,8 +56,14 @@ static weft_status_t route(weft_fabric_t* fabric, const weft_machine_t* machine,
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(scratch, count, &net));
   for (size_t i = 0; i < count; ++i)
     WEFT_RETURN_IF_ERROR(make_net(fabric, machine, &fabric->stream[i], scratch, &net[i]));
-  WEFT_RETURN_IF_ERROR(
-      weft_router_solve(machine, defects, fabric->stream_count, net, control, &fabric->arena, &routes, out_report));
+  int64_t interval = 0;
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &fabric->kernel[k];
+    if (kernel->chosen < kernel->alternative_count)
+      interval = weft_max_i64(interval, kernel->alternative[kernel->chosen].step_cycles);
+  }
+  WEFT_RETURN_IF_ERROR(weft_router_solve(machine, defects, fabric->stream_count, net, interval, control, &fabric->arena,
+                                         &routes, out_report));
   for (size_t i = 0; i < count; ++i) {
     fabric->stream[i].entry_count = routes[i].entry_count;
     fabric->stream[i].entry = routes[i].entry;

@@ -1,12 +1,14 @@
 #include "router/router.h"
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "router/colour.h"
 #include "router/limits.h"
 
 enum {
   ITERATIONS = 60,
-  BALANCE = 2,         // iteration that looks again at the nets on crowded links; later ones only at overused routers
+  PATIENCE = 4,        // iterations that try to lower the busiest link's load without success
   NETS_PER_CHECK = 64, // between looks at the clock
   // A low ceiling: among routers that are all full, what each has cost so far decides, and the nets give way evenly.
   PRESENT_MAX = WEFT_ROUTER_HOP
@@ -18,8 +20,11 @@ typedef struct solver_t {
   weft_router_builder_t builder;
   weft_parts_t parts;
   weft_router_tree_t* tree; // [net_count]
+  weft_router_tree_t* best; // [net_count] of the iteration with the lowest load that had colours enough
+  int64_t best_load;        // of its busiest link
   int32_t net_count;
   const weft_router_net_t* net;
+  int64_t interval;
   const weft_control_t* control;
 } solver_t;
 
@@ -57,30 +62,56 @@ static bool passes_full(const weft_router_mesh_t* mesh, const weft_router_tree_t
   return false;
 }
 
-// Whether the net is on a link that carries more than it would have to.
+// Whether the net is on a crowded link.
 static bool passes_crowded(const weft_router_mesh_t* mesh, const weft_router_tree_t* tree) {
   for (int32_t i = 0; i < tree->count; ++i)
     for (uint32_t links = tree->node[i].outputs & mesh->tile[tree->node[i].tile].links; links; links &= links - 1)
-      if (mesh->load[(size_t)tree->node[i].tile * WEFT_DIRECTION_COUNT + (size_t)__builtin_ctz(links)] >
-          mesh->reference)
+      if (mesh->load[(size_t)tree->node[i].tile * WEFT_DIRECTION_COUNT + (size_t)__builtin_ctz(links)] > mesh->crowded)
         return true;
   return false;
 }
 
-// Routes nets: all of them at first, then those on crowded links, then those through routers with `entries` or more.
-static weft_status_t route_nets(solver_t* s, int32_t iteration, uint32_t entries) {
+// Routes nets: all of them at first, then those through routers with `entries` or more and, to balance, those on
+// crowded links.
+static weft_status_t route_nets(solver_t* s, int32_t iteration, uint32_t entries, bool balance) {
   for (int32_t n = 0; n < s->net_count; ++n) {
     if (n % NETS_PER_CHECK == 0) {
       WEFT_RETURN_IF_ERROR(weft_control_check(s->control, "routing"));
       if (iteration == 1) weft_control_progress(s->control, "routing", (uint64_t)n, (uint64_t)s->net_count);
     }
     bool again = iteration == 1 || passes_full(&s->mesh, &s->tree[n], entries) ||
-                 (iteration == BALANCE && passes_crowded(&s->mesh, &s->tree[n]));
+                 (balance && passes_crowded(&s->mesh, &s->tree[n]));
     if (!again) continue;
     weft_router_tree_rip(&s->mesh, &s->net[n], &s->tree[n]);
     WEFT_RETURN_IF_ERROR(weft_router_tree_route(&s->mesh, &s->search, &s->builder, &s->net[n], &s->tree[n]));
   }
   return weft_ok();
+}
+
+static weft_status_t keep_best(solver_t* s, int64_t load) {
+  weft_allocator_t allocator = s->mesh.allocator;
+  if (!s->best)
+    WEFT_RETURN_IF_ERROR(weft_allocator_calloc(allocator, (size_t)s->net_count, sizeof(*s->best), (void**)&s->best));
+  for (int32_t n = 0; n < s->net_count; ++n) {
+    const weft_router_tree_t* tree = &s->tree[n];
+    weft_router_tree_t* best = &s->best[n];
+    WEFT_RETURN_IF_ERROR(
+        weft_allocator_realloc(allocator, (size_t)tree->count, sizeof(*best->node), (void**)&best->node));
+    memcpy(best->node, tree->node, (size_t)tree->count * sizeof(*best->node));
+    best->count = tree->count;
+    best->gather_count = tree->gather_count;
+  }
+  s->best_load = load;
+  return weft_ok();
+}
+
+static void restore_best(solver_t* s) {
+  for (int32_t n = 0; n < s->net_count; ++n) weft_router_tree_rip(&s->mesh, &s->net[n], &s->tree[n]);
+  for (int32_t n = 0; n < s->net_count; ++n) {
+    s->tree[n] = s->best[n];
+    s->best[n] = (weft_router_tree_t){0};
+    weft_router_tree_claim(&s->mesh, &s->net[n], &s->tree[n]);
+  }
 }
 
 static int64_t count_hops(const solver_t* s) {
@@ -89,23 +120,36 @@ static int64_t count_hops(const solver_t* s) {
   return hops;
 }
 
+static void report_state(const solver_t* s, weft_router_report_t* report) {
+  report->hops = count_hops(s);
+  weft_router_mesh_maxima(&s->mesh, &report->colours_max, &report->link_wavelets_max);
+}
+
+// Until no router has more entries than colours, and then for as long as the busiest link's load falls: it is what
+// bounds the rate of a stream of inputs.
 static weft_status_t negotiate(solver_t* s, const weft_machine_t* machine, const weft_defects_t* defects,
                                weft_router_report_t* report) {
   weft_router_mesh_t* mesh = &s->mesh;
-  int32_t before = INT32_MAX;
+  int32_t before = INT32_MAX, patience = PATIENCE;
   uint32_t entries = (uint32_t)mesh->colours + 1;
+  int64_t enough = weft_max_i64(mesh->reference, s->interval);
   mesh->present = WEFT_ROUTER_HOP / 2;
   for (int32_t iteration = 1; iteration <= ITERATIONS; ++iteration) {
-    WEFT_RETURN_IF_ERROR(route_nets(s, iteration, entries));
+    WEFT_RETURN_IF_ERROR(route_nets(s, iteration, entries, patience > 0));
     report->iterations = iteration;
-    report->hops = count_hops(s);
-    weft_router_mesh_maxima(mesh, &report->colours_max, &report->link_wavelets_max);
+    report_state(s, report);
     weft_control_table(
         s->control, "routing", "iteration %2d  overused routers %6d  colours %3d  hops %9lld  link wavelets %9lld",
         iteration, mesh->overused, report->colours_max, (long long)report->hops, (long long)report->link_wavelets_max);
-    // Once everybody's routes are known, a second look evens out the links, if there is anything to gain.
-    bool balanced = iteration >= BALANCE || report->link_wavelets_max <= mesh->reference;
-    if (!mesh->overused && balanced) return weft_ok();
+    if (mesh->overused || (s->best && report->link_wavelets_max >= s->best_load)) {
+      --patience;
+    } else {
+      patience = PATIENCE;
+      WEFT_RETURN_IF_ERROR(keep_best(s, report->link_wavelets_max));
+    }
+    if (s->best && (patience <= 0 || s->best_load <= enough)) break;
+    // The next look is at the links that carry more than three fifths of what the busiest does.
+    weft_router_mesh_crowd(mesh, weft_max_i64(enough, report->link_wavelets_max / 5 * 3));
     weft_router_mesh_age(mesh);
     if (mesh->present < PRESENT_MAX) mesh->present += mesh->present / 4;
     // When it goes slowly, those who fill the routers around have to make room too.
@@ -113,7 +157,11 @@ static weft_status_t negotiate(solver_t* s, const weft_machine_t* machine, const
     entries = (uint32_t)mesh->colours + !slow;
     before = mesh->overused;
   }
-  return weft_router_limits_overused(mesh, machine, defects, s->net_count, s->net, s->tree, report->iterations);
+  if (!s->best)
+    return weft_router_limits_overused(mesh, machine, defects, s->net_count, s->net, s->tree, report->iterations);
+  restore_best(s);
+  report_state(s, report);
+  return weft_ok();
 }
 
 // Lengths of the ways from the sources to the root and from there to the sinks, and what they would be without defects.
@@ -170,14 +218,17 @@ static weft_status_t solve(solver_t* s, const weft_machine_t* machine, const wef
 }
 
 weft_status_t weft_router_solve(const weft_machine_t* machine, const weft_defects_t* defects, int32_t net_count,
-                                const weft_router_net_t* net, const weft_control_t* control, weft_arena_t* arena,
-                                weft_router_route_t** out_routes, weft_router_report_t* out_report) {
-  solver_t s = {.net_count = net_count, .net = net, .control = control};
+                                const weft_router_net_t* net, int64_t interval, const weft_control_t* control,
+                                weft_arena_t* arena, weft_router_route_t** out_routes,
+                                weft_router_report_t* out_report) {
+  solver_t s = {.net_count = net_count, .net = net, .interval = interval, .control = control};
   *out_routes = NULL;
   *out_report = (weft_router_report_t){.stretch = 1};
   weft_status_t status = solve(&s, machine, defects, arena, out_routes, out_report);
   for (int32_t n = 0; s.tree && n < net_count; ++n) weft_allocator_free(s.mesh.allocator, s.tree[n].node);
+  for (int32_t n = 0; s.best && n < net_count; ++n) weft_allocator_free(s.mesh.allocator, s.best[n].node);
   weft_allocator_t allocator = arena->allocator;
+  weft_allocator_free(allocator, s.best);
   weft_allocator_free(allocator, s.tree);
   weft_router_builder_deinitialize(&s.builder, allocator);
   weft_router_search_deinitialize(&s.search);

@@ -34,8 +34,10 @@ typedef struct weft_router_report_t {
 // The gather part is an in-tree: source k joins the path of source k + 1, before it in the switch, so that the segments
 // arrive in order; the multicast part an out-tree from the last source's router. A net may pass a router twice (gather,
 // multicast) with two colours (more often only where, in its order, its own gather part leaves no other way). At most
-// machine->colours entries a router; link load (wavelets) is balanced. UNROUTABLE names the net, the cut or router that
+// machine->colours entries a router. Link load (wavelets) is balanced: between ways of equal length always, and by going
+// further where some link carries more than `interval`, the cycles that a step takes anyhow (0: whatever it takes).
+// UNROUTABLE names the net, the cut or router that
 // is full, demand against capacity, and the nets that hold it; or the terminal that can't be reached.
 weft_status_t weft_router_solve(const weft_machine_t* machine, const weft_defects_t* defects, int32_t net_count,
-                                const weft_router_net_t* net, const weft_control_t* control, weft_arena_t* arena,
+                                const weft_router_net_t* net, int64_t interval, const weft_control_t* control, weft_arena_t* arena,
                                 weft_router_route_t** out_routes, weft_router_report_t* out_report);

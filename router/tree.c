@@ -317,6 +317,10 @@ weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_searc
   return weft_ok();
 }
 
+void weft_router_tree_claim(weft_router_mesh_t* mesh, const weft_router_net_t* net, const weft_router_tree_t* tree) {
+  for (int32_t i = 0; i < tree->count; ++i) claim(mesh, &tree->node[i], 1, net->wavelets);
+}
+
 void weft_router_tree_rip(weft_router_mesh_t* mesh, const weft_router_net_t* net, weft_router_tree_t* tree) {
   for (int32_t i = 0; i < tree->count; ++i) claim(mesh, &tree->node[i], -1, net->wavelets);
   weft_allocator_free(mesh->allocator, tree->node);

@@ -36,4 +36,6 @@ weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_searc
                                      weft_router_builder_t* builder, const weft_router_net_t* net,
                                      weft_router_tree_t* out_tree);
 // Gives the resources back; the tree is empty then.
+// Takes what the tree's nodes use again, after a rip of whatever the net had instead.
+void weft_router_tree_claim(weft_router_mesh_t* mesh, const weft_router_net_t* net, const weft_router_tree_t* tree);
 void weft_router_tree_rip(weft_router_mesh_t* mesh, const weft_router_net_t* net, weft_router_tree_t* tree);

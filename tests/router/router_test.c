@@ -214,7 +214,7 @@ static void test_out_of_memory(void** state) {
     weft_arena_t arena;
     weft_arena_initialize(weft_allocator_failing(&failing), &arena);
     weft_status_t status =
-        weft_router_solve(&bed.machine, &bed.defects, 1, &net, NULL, &arena, &bed.route, &bed.report);
+        weft_router_solve(&bed.machine, &bed.defects, 1, &net, 0, NULL, &arena, &bed.route, &bed.report);
     done = weft_is_ok(status);
     if (!done) assert_int_equal(weft_status_code(status), WEFT_STATUS_OUT_OF_MEMORY);
     weft_status_free(status);

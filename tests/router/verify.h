@@ -27,6 +27,7 @@ typedef struct bed_t {
   weft_arena_t arena;
   int32_t net_count;
   weft_router_net_t* net;
+  int64_t interval;
   weft_router_route_t* route;
   weft_router_report_t report;
 } bed_t;
@@ -52,7 +53,7 @@ static inline void bed_close(bed_t* bed) {
   weft_defects_deinitialize(&bed->defects);
 }
 static inline weft_status_t bed_solve(bed_t* bed, const weft_control_t* control) {
-  return weft_router_solve(&bed->machine, &bed->defects, bed->net_count, bed->net, control, &bed->arena, &bed->route,
+  return weft_router_solve(&bed->machine, &bed->defects, bed->net_count, bed->net, bed->interval, control, &bed->arena, &bed->route,
                            &bed->report);
 }
 static inline int32_t bed_tile(const bed_t* bed, int32_t x, int32_t y) {

@@ -55,7 +55,14 @@ typedef struct builder_t {
   WEFT_ARRAY(sink_t) sinks;
   WEFT_ARRAY(cell_t) cells;
   WEFT_ARRAY(source_load_t) loads;
-  int32_t* room; // [kernels] streams of one edge that may pass a router in the kernel's region
+  int32_t *edges_in, *edges_out; // [kernels] that end and begin at the kernel
+  int32_t* room;                 // [kernels] streams of one edge that may pass a router in the kernel's region
+  WEFT_ARRAY(int32_t) cover;     // of places of a grid by spans
+  // [WEFT_STREAMS_PER_EDGE_MOST], by group
+  weft_box_t* box;
+  span_t* span;
+  bool* used;
+  bool* known;
 } builder_t;
 
 static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
@@ -129,16 +136,30 @@ static weft_status_t collect_sinks(builder_t* b, edge_t* edge) {
   return weft_ok();
 }
 
+// The host takes everything, in rows as the owners have it along the dimension that is split into most blocks.
 static weft_status_t collect_host_sink(builder_t* b, edge_t* edge) {
-  edge->rows = edge->columns = 1;
+  const weft_walk_level_t* level = NULL;
+  for (int32_t k = 0; k < edge->walk.source_levels; ++k)
+    if (!level || edge->walk.level[k].extent > level->extent) level = &edge->walk.level[k];
+  edge->rows = level ? (int32_t)level->extent : 1;
+  edge->columns = 1;
   WEFT_RETURN_IF_ERROR(clear_cells(b, edge));
   weft_box_t image = weft_view_image(&edge->piece->view);
-  cell_t* cell = &b->cells.data[0];
-  cell->used = true;
-  cell->elements = weft_view_count(&edge->piece->view, &image);
-  if (cell->elements == 0) return weft_ok();
-  cell->need = weft_view_preimage(&edge->piece->view, &edge->tensor->shape, &image);
-  return WEFT_ARRAY_PUSH(b->allocator, &b->sinks, (sink_t){0, 0, 0});
+  int64_t elements = weft_view_count(&edge->piece->view, &image);
+  if (elements == 0) return weft_ok();
+  weft_box_t need = weft_view_preimage(&edge->piece->view, &edge->tensor->shape, &image);
+  for (int32_t row = 0; row < edge->rows; ++row) {
+    cell_t* cell = &b->cells.data[row];
+    *cell = (cell_t){.used = true, .elements = elements, .need = need};
+    if (level) {
+      int64_t lo = row * level->step;
+      cell->need.lo[level->dim] = weft_max_i64(need.lo[level->dim], lo);
+      cell->need.hi[level->dim] = weft_min_i64(need.hi[level->dim], lo + level->step);
+    }
+    if (weft_box_is_empty(&cell->need)) cell->elements = 0;
+    if (cell->elements > 0) WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(b->allocator, &b->sinks, (sink_t){0, row, 0}));
+  }
+  return weft_ok();
 }
 
 // The segments of a walk whose owners hold something of `box`, in stream order.
@@ -187,28 +208,36 @@ static int32_t group_of(const edge_t* edge, const grouping_t* grouping, int32_t 
 }
 
 // What each group needs.
-static void group_boxes(const builder_t* b, const edge_t* edge, const grouping_t* grouping, weft_box_t* out_boxes,
-                        bool* out_used) {
-  memset(out_used, 0, WEFT_STREAMS_PER_EDGE_MOST * sizeof(*out_used));
+static void group_boxes(builder_t* b, const edge_t* edge, const grouping_t* grouping) {
+  memset(b->used, 0, WEFT_STREAMS_PER_EDGE_MOST * sizeof(*b->used));
   for (size_t i = 0; i < b->cells.count; ++i) {
     const cell_t* cell = &b->cells.data[i];
     if (cell->elements == 0) continue;
     int32_t group = group_of(edge, grouping, (int32_t)i);
-    out_boxes[group] = out_used[group] ? weft_box_hull(&out_boxes[group], &cell->need) : cell->need;
-    out_used[group] = true;
+    b->box[group] = b->used[group] ? weft_box_hull(&b->box[group], &cell->need) : cell->need;
+    b->used[group] = true;
   }
 }
 
-// More than `room` of the spans cover one place. If so they do where one begins in both directions.
-static bool is_crowded(const span_t* span, const bool* used, int32_t count, int32_t room) {
-  for (int32_t i = 0; i < count; ++i) {
-    if (!used[i]) continue;
-    for (int32_t j = 0; j < count; ++j) { // x where i begins, y where j begins
-      int32_t x = span[i].x0, y = span[j].y0, covering = 0;
-      if (!used[j] || x < span[j].x0 || x > span[j].x1 || y < span[i].y0 || y > span[i].y1) continue;
-      for (int32_t k = 0; k < count; ++k)
-        covering += used[k] && span[k].x0 <= x && x <= span[k].x1 && span[k].y0 <= y && y <= span[k].y1;
-      if (covering > room) return true;
+// More than `room` of the groups' spans cover one place of a gy x gx grid: second differences, summed up.
+static bool is_crowded(builder_t* b, int32_t groups, int32_t gy, int32_t gx, int32_t room) {
+  int32_t pitch = gx + 1, *cover = b->cover.data; // [gy + 1][pitch]
+  memset(cover, 0, (size_t)(gy + 1) * (size_t)pitch * sizeof(*cover));
+  for (int32_t g = 0; g < groups; ++g) {
+    const span_t* span = &b->span[g];
+    if (!b->used[g]) continue;
+    ++cover[span->y0 * pitch + span->x0];
+    --cover[span->y0 * pitch + span->x1 + 1];
+    --cover[(span->y1 + 1) * pitch + span->x0];
+    ++cover[(span->y1 + 1) * pitch + span->x1 + 1];
+  }
+  for (int32_t y = 0; y < gy; ++y) {
+    for (int32_t x = 0; x < gx; ++x) {
+      int32_t* here = &cover[y * pitch + x];
+      if (x) *here += here[-1];
+      if (y) *here += here[-pitch];
+      if (x && y) *here -= here[-pitch - 1];
+      if (*here > room) return true;
     }
   }
   return false;
@@ -217,13 +246,14 @@ static bool is_crowded(const span_t* span, const bool* used, int32_t count, int3
 // Where the tiles of a group stand in the consumer's grid decides how much of it the group's tree takes: branches along
 // its rows and a trunk across them, or the other way round. Trunks find their own ways, so the mean counts. True: the
 // trees of all groups together take more than the routers there have room for.
-static bool sinks_are_crowded(const builder_t* b, const edge_t* edge, const grouping_t* grouping, const bool* used) {
+static bool sinks_are_crowded(builder_t* b, const edge_t* edge, const grouping_t* grouping) {
   if (edge->sink_kernel == WEFT_HOST_KERNEL) return false;
   const weft_split_t* split = chosen_split(&b->fabric->kernel[edge->sink_kernel]);
   int64_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count), taken = 0;
-  span_t span[WEFT_STREAMS_PER_EDGE_MOST];
-  bool known[WEFT_STREAMS_PER_EDGE_MOST] = {false};
+  span_t* span = b->span;
+  bool* known = b->known;
   int32_t groups = grouping->row_groups * grouping->column_groups;
+  memset(known, 0, (size_t)groups * sizeof(*known));
   for (size_t i = 0; i < b->cells.count; ++i) {
     if (!b->cells.data[i].used) continue;
     int32_t group = group_of(edge, grouping, (int32_t)i);
@@ -235,7 +265,7 @@ static bool sinks_are_crowded(const builder_t* b, const edge_t* edge, const grou
   }
   int64_t rows = grouping->row_block * (gy / edge->rows), columns = grouping->column_block * (gx / edge->columns);
   for (int32_t g = 0; g < groups; ++g) {
-    if (!used[g] || !known[g]) continue;
+    if (!b->used[g] || !known[g]) continue;
     int64_t height = span[g].y1 - span[g].y0 + 1, width = span[g].x1 - span[g].x0 + 1;
     int64_t by_rows = weft_min_i64(rows, height) * width + height;
     int64_t by_columns = weft_min_i64(columns, width) * height + width;
@@ -247,14 +277,14 @@ static bool sinks_are_crowded(const builder_t* b, const edge_t* edge, const grou
 // Fills grouping->time. False: some source would need more colours than it may have, or the routers around the sources
 // or the sinks.
 static bool evaluate(builder_t* b, const edge_t* edge, grouping_t* grouping) {
-  weft_box_t box[WEFT_STREAMS_PER_EDGE_MOST];
-  span_t span[WEFT_STREAMS_PER_EDGE_MOST];
-  bool used[WEFT_STREAMS_PER_EDGE_MOST], host = edge->source_kernel == WEFT_HOST_KERNEL;
+  span_t* span = b->span;
+  const bool *used = b->used, host = edge->source_kernel == WEFT_HOST_KERNEL;
   const weft_kernel_t* kernel = host ? NULL : &b->fabric->kernel[edge->source_kernel];
   int32_t gx = host ? 1 : weft_split_grid(chosen_split(kernel)->x, chosen_split(kernel)->x_count);
+  int32_t gy = host ? 1 : weft_split_grid(chosen_split(kernel)->y, chosen_split(kernel)->y_count);
   int32_t groups = grouping->row_groups * grouping->column_groups;
-  group_boxes(b, edge, grouping, box, used);
-  if (sinks_are_crowded(b, edge, grouping, used)) return false;
+  group_boxes(b, edge, grouping);
+  if (sinks_are_crowded(b, edge, grouping)) return false;
   memset(b->loads.data, 0, b->loads.count * sizeof(source_load_t));
   grouping->time = 0;
   for (int32_t group = 0; group < groups; ++group) {
@@ -262,7 +292,7 @@ static bool evaluate(builder_t* b, const edge_t* edge, grouping_t* grouping) {
     int64_t stream = 0;
     segment_t segment;
     span[group] = (span_t){INT32_MAX, 0, INT32_MAX, 0};
-    for (segments_begin(&edge->walk, &box[group], &segment); segment_next(&segment);) {
+    for (segments_begin(&edge->walk, &b->box[group], &segment); segment_next(&segment);) {
       source_load_t* load = &b->loads.data[segment.source_index];
       int64_t wavelets = weft_machine_wavelets(b->machine, edge->tensor->dtype, segment.elements);
       stream += wavelets;
@@ -275,7 +305,7 @@ static bool evaluate(builder_t* b, const edge_t* edge, grouping_t* grouping) {
     }
     grouping->time = weft_max_i64(grouping->time, stream);
   }
-  return host || groups == 1 || !is_crowded(span, used, groups, b->room[edge->source_kernel]);
+  return host || groups == 1 || !is_crowded(b, groups, gy, gx, b->room[edge->source_kernel]);
 }
 
 // How many blocks `extent` lines fall into when about `wanted` are asked for; *out_block: lines of each.
@@ -284,28 +314,26 @@ static int32_t blocks(int32_t extent, int32_t wanted, int32_t* out_block) {
   return (extent + *out_block - 1) / *out_block;
 }
 
-// More streams pay when each doubling of their number makes them this much faster.
-static bool is_worth(const grouping_t* now, const grouping_t* finer) {
-  double gain = 1;
-  for (int32_t n = now->row_groups * now->column_groups; n < finer->row_groups * finer->column_groups; n *= 2)
-    gain *= 1.3;
-  return (double)now->time >= gain * (double)finer->time;
+// More streams pay when each doubling of their number makes them this much faster: the least value is best.
+static double value_of(const grouping_t* grouping) {
+  double value = (double)grouping->time;
+  for (int32_t n = 1; n < grouping->row_groups * grouping->column_groups; n *= 2) value *= 1.3;
+  return value;
 }
 
-// Lines of a kernel's grid, counted along the side that has fewer.
-static int32_t narrow_side(const builder_t* b, int32_t kernel) {
+// Lines of a kernel's grid, counted along the side that has more.
+static int32_t long_side(const builder_t* b, int32_t kernel) {
   const weft_split_t* split = chosen_split(&b->fabric->kernel[kernel]);
   int32_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count);
-  return gy < gx ? gy : gx;
+  return gy > gx ? gy : gx;
 }
 
 static int32_t most_streams(const builder_t* b, const edge_t* edge) {
-  if (edge->source_kernel == WEFT_HOST_KERNEL) {
+  if (edge->source_kernel == WEFT_HOST_KERNEL || edge->sink_kernel == WEFT_HOST_KERNEL) {
     int32_t ports = weft_machine_port_count(b->machine);
     return ports > WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : ports;
   }
-  if (edge->sink_kernel == WEFT_HOST_KERNEL) return 1;
-  int32_t source = narrow_side(b, edge->source_kernel), sink = narrow_side(b, edge->sink_kernel);
+  int32_t source = long_side(b, edge->source_kernel), sink = long_side(b, edge->sink_kernel);
   int32_t lines = source < sink ? source : sink;
   if (lines > WEFT_STREAMS_PER_EDGE_MOST) return WEFT_STREAMS_PER_EDGE_MOST;
   return lines < WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : lines;
@@ -316,9 +344,15 @@ static int32_t stream_limit(const builder_t* b, const edge_t* edge) {
   return limit > 1 ? limit : 1;
 }
 
-// What comes back to its own kernel does so once a trip.
+// The edges that end at a kernel share the ramps and links of its tiles, and so do those that begin there: all of them
+// together have the time of the slowest kernel. What comes back to its own kernel does so once a trip.
 static int64_t target_of(const builder_t* b, const edge_t* edge) {
-  if (edge->source_kernel < 0 || edge->source_kernel != edge->sink_kernel) return b->target;
+  if (edge->source_kernel < 0 || edge->source_kernel != edge->sink_kernel) {
+    int32_t sharing = 1;
+    if (edge->source_kernel >= 0) sharing = b->edges_out[edge->source_kernel];
+    if (edge->sink_kernel >= 0 && b->edges_in[edge->sink_kernel] > sharing) sharing = b->edges_in[edge->sink_kernel];
+    return weft_max_i64(1, b->target / sharing);
+  }
   const weft_kernel_t* kernel = &b->fabric->kernel[edge->source_kernel];
   int64_t trips = 1;
   for (int32_t d = 0; d < kernel->dim_count; ++d)
@@ -331,7 +365,8 @@ static grouping_t choose_grouping(builder_t* b, const edge_t* edge) {
   int64_t target = target_of(b, edge);
   grouping_t chosen = {1, 1, edge->rows, edge->columns, 0};
   evaluate(b, edge, &chosen);
-  for (int32_t streams = 2; streams <= limit && chosen.time > target; ++streams) {
+  if (chosen.time <= target) return chosen;
+  for (int32_t streams = 2; streams <= limit; ++streams) {
     grouping_t best = {.time = INT64_MAX};
     for (int32_t rows = 1; rows <= streams; ++rows) {
       grouping_t candidate;
@@ -344,9 +379,27 @@ static grouping_t choose_grouping(builder_t* b, const edge_t* edge) {
       if (candidate.row_groups * candidate.column_groups != streams) continue;
       if (evaluate(b, edge, &candidate) && candidate.time < best.time) best = candidate;
     }
-    if (best.time < INT64_MAX && (best.time <= target || is_worth(&chosen, &best))) chosen = best;
+    if (best.time == INT64_MAX) continue;
+    if (best.time <= target) return best;
+    if (value_of(&best) < value_of(&chosen)) chosen = best;
   }
   return chosen;
+}
+
+static weft_status_t count_run(void* self, int64_t position, int64_t count, int64_t target, int64_t target_step) {
+  (void)position, (void)target, (void)target_step;
+  *(int64_t*)self += count;
+  return weft_ok();
+}
+
+// The host is one sink of all groups, and has of each what its part of the tensor brings.
+static weft_status_t host_sink(const edge_t* edge, weft_stream_t* stream) {
+  const weft_shape_t* shape = &edge->tensor->shape;
+  weft_box_t whole = weft_view_image(&edge->piece->view);
+  int64_t strides[WEFT_MAX_RANK] = {0};
+  stream->sink_count = 1;
+  *stream->sink = (weft_endpoint_t){0};
+  return weft_walk_runs(&stream->walk, shape, &edge->piece->view, &whole, strides, count_run, &stream->sink->elements);
 }
 
 static weft_status_t emit_group(builder_t* b, const edge_t* edge, int32_t group, const weft_box_t* box) {
@@ -377,6 +430,11 @@ static weft_status_t emit_group(builder_t* b, const edge_t* edge, int32_t group,
     stream.wavelets += weft_machine_wavelets(b->machine, stream.dtype, segment.elements);
   }
   weft_endpoint_t* sink = stream.sink;
+  if (edge->sink_kernel == WEFT_HOST_KERNEL) {
+    WEFT_RETURN_IF_ERROR(host_sink(edge, &stream));
+    if (stream.sink->elements == 0) return weft_ok();
+    return WEFT_ARRAY_PUSH(b->allocator, &b->streams, stream);
+  }
   for (size_t i = 0; i < b->sinks.count; ++i) {
     const sink_t* s = &b->sinks.data[i];
     if (s->group == group) *sink++ = (weft_endpoint_t){s->logical, b->cells.data[s->cell].elements};
@@ -399,12 +457,10 @@ static weft_status_t build_edge(builder_t* b, edge_t* edge) {
   WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->loads, sources));
   b->loads.count = sources;
   grouping_t grouping = choose_grouping(b, edge);
-  weft_box_t box[WEFT_STREAMS_PER_EDGE_MOST];
-  bool used[WEFT_STREAMS_PER_EDGE_MOST];
-  group_boxes(b, edge, &grouping, box, used);
+  group_boxes(b, edge, &grouping);
   for (size_t i = 0; i < b->sinks.count; ++i) b->sinks.data[i].group = group_of(edge, &grouping, b->sinks.data[i].cell);
   for (int32_t group = 0; group < grouping.row_groups * grouping.column_groups; ++group)
-    if (used[group]) WEFT_RETURN_IF_ERROR(emit_group(b, edge, group, &box[group]));
+    if (b->used[group]) WEFT_RETURN_IF_ERROR(emit_group(b, edge, group, &b->box[group]));
   return weft_ok();
 }
 
@@ -445,45 +501,69 @@ static weft_status_t build_chain(builder_t* b, int32_t index) {
   return weft_ok();
 }
 
-// A router's colours, less some for chains and for streams that pass by, are shared by the edges that begin or end in a
-// kernel's region.
-static weft_status_t share_colours(builder_t* b) {
-  enum { PASSING = 6, LEAST = 2 };
+static void count_edges(builder_t* b) {
   weft_fabric_t* fabric = b->fabric;
-  WEFT_RETURN_IF_ERROR(
-      weft_allocator_calloc(b->allocator, (size_t)fabric->kernel_count + 1, sizeof(*b->room), (void**)&b->room));
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &fabric->kernel[k];
     for (int32_t i = 0; i < kernel->buffer_count; ++i) {
       for (int32_t p = 0; kernel->buffer[i].kind == WEFT_BUFFER_OPERAND && p < kernel->buffer[i].piece_count; ++p) {
         const weft_tensor_t* tensor = &fabric->tensor[kernel->buffer[i].piece[p].tensor];
-        if (tensor->kind == WEFT_TENSOR_RESULT) ++b->room[tensor->kernel];
-        if (tensor->kind != WEFT_TENSOR_CONSTANT) ++b->room[k];
+        if (tensor->kind == WEFT_TENSOR_RESULT) ++b->edges_out[tensor->kernel];
+        if (tensor->kind != WEFT_TENSOR_CONSTANT) ++b->edges_in[k];
       }
     }
   }
   for (int32_t o = 0; o < fabric->output_count; ++o) {
     for (int32_t p = 0; p < fabric->output[o].piece_count; ++p) {
       const weft_tensor_t* tensor = &fabric->tensor[fabric->output[o].piece[p].tensor];
-      if (tensor->kind == WEFT_TENSOR_RESULT) ++b->room[tensor->kernel];
+      if (tensor->kind == WEFT_TENSOR_RESULT) ++b->edges_out[tensor->kernel];
     }
   }
-  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
-    int32_t edges = b->room[k] > 0 ? b->room[k] : 1, room = (b->machine->colours - PASSING) / edges;
+}
+
+// A router's colours, less some for chains and for streams that pass by, are shared by the edges that begin or end in a
+// kernel's region.
+static void share_colours(builder_t* b) {
+  enum { PASSING = 6, LEAST = 2 };
+  for (int32_t k = 0; k < b->fabric->kernel_count; ++k) {
+    int32_t edges = b->edges_in[k] + b->edges_out[k];
+    int32_t room = (b->machine->colours - PASSING) / (edges > 0 ? edges : 1);
     room = (int32_t)(b->share * (room > LEAST ? room : LEAST));
     b->room[k] = room > 1 ? room : 1;
   }
-  return weft_ok();
+}
+
+static weft_status_t make_room(builder_t* b) {
+  enum { GROUPS = WEFT_STREAMS_PER_EDGE_MOST };
+  size_t places = 1;
+  for (int32_t k = 0; k < b->fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &b->fabric->kernel[k];
+    if (kernel->chosen < 0 || kernel->chosen >= kernel->alternative_count)
+      return weft_error(INVALID_ARGUMENT, "kernel '%s' has no alternative chosen yet", kernel->name);
+    const weft_split_t* split = chosen_split(kernel);
+    size_t gy = (size_t)weft_split_grid(split->y, split->y_count),
+           gx = (size_t)weft_split_grid(split->x, split->x_count);
+    if ((gy + 1) * (gx + 1) > places) places = (gy + 1) * (gx + 1);
+  }
+  size_t kernels = (size_t)b->fabric->kernel_count + 1;
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->room), (void**)&b->room));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->edges_in), (void**)&b->edges_in));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->edges_out), (void**)&b->edges_out));
+  WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->cover, places));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->box), (void**)&b->box));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->span), (void**)&b->span));
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->used), (void**)&b->used));
+  return weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->known), (void**)&b->known);
 }
 
 static weft_status_t build_all(builder_t* b) {
   weft_fabric_t* fabric = b->fabric;
-  WEFT_RETURN_IF_ERROR(share_colours(b));
+  WEFT_RETURN_IF_ERROR(make_room(b));
+  count_edges(b);
+  share_colours(b);
   b->target = 1;
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &fabric->kernel[k];
-    if (kernel->chosen < 0 || kernel->chosen >= kernel->alternative_count)
-      return weft_error(INVALID_ARGUMENT, "kernel '%s' has no alternative chosen yet", kernel->name);
     b->target = weft_max_i64(b->target, kernel->alternative[kernel->chosen].cycles);
   }
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
@@ -524,6 +604,13 @@ weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* ma
   WEFT_ARRAY_FREE(b.allocator, &b.sinks);
   WEFT_ARRAY_FREE(b.allocator, &b.cells);
   WEFT_ARRAY_FREE(b.allocator, &b.loads);
+  WEFT_ARRAY_FREE(b.allocator, &b.cover);
   weft_allocator_free(b.allocator, b.room);
+  weft_allocator_free(b.allocator, b.edges_in);
+  weft_allocator_free(b.allocator, b.edges_out);
+  weft_allocator_free(b.allocator, b.box);
+  weft_allocator_free(b.allocator, b.span);
+  weft_allocator_free(b.allocator, b.used);
+  weft_allocator_free(b.allocator, b.known);
   return status;
 }

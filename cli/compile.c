@@ -9,10 +9,13 @@
 #include "backend/backend.h"
 #include "base/file.h"
 #include "check/check.h"
+#include "cli/animation.h"
 #include "cli/cli.h"
 #include "cli/model.h"
+#include "cli/report.h"
 #include "cli/stage.h"
 #include "passes/passes.h"
+#include "placer/forecast.h"
 #include "placer/place.h"
 #include "router/route.h"
 
@@ -31,6 +34,9 @@ const weft_command_t weft_command_compile = {
                                        {"seed", "S", "of the annealer (default 1)"},
                                        {"seeds", "N", "runs the annealer with N seeds and keeps the best (default 1)"},
                                        {"effort", "R", "annealing moves, relative (default 1)"},
+                                       {"constraints", "FILE", "rules on where kernels lie: docs/placement.md"},
+                                       {"placement-animation", "FILE.svg", "the annealing, as a film"},
+                                       {"precision", "TYPE", "f16 or bf16: products of f32 in it, sums in f32"},
                                        {"passes", "PIPELINE", "the tensor IR pass pipeline in place of the default"},
                                        {"stop-after", "STAGE", "tensor, kernels, placed or routed"},
                                        {"dump-dir", "DIR", "writes the IR after each pass and stage there"},
@@ -65,8 +71,12 @@ typedef struct compile_t {
   weft_fabric_t fabric;
   bool from_stage; // the input is fabric text
   weft_place_options_t placing;
+  weft_placer_rules_t rules;
+  const char* animation_path; // or NULL
+  weft_cli_animation_t animation;
   weft_place_report_t placed;
   weft_router_report_t routed;
+  weft_place_forecast_t forecast; // of congestion, for the report
   json_t* stages;
   double mark;
 } compile_t;
@@ -89,12 +99,25 @@ static weft_status_t dump_fabric(compile_t* c, const char* name) {
   return weft_fabric_write(&c->fabric, c->cli->allocator, path);
 }
 
+static weft_status_t choose_pipeline(weft_cli_t* cli, const char** out_pipeline) {
+  const char* precision = weft_options_get(&cli->options, "precision", NULL);
+  weft_dtype_e dtype = WEFT_DTYPE_F32;
+  *out_pipeline = weft_options_get(&cli->options, "passes", NULL);
+  if (precision && *out_pipeline)
+    return weft_error(INVALID_ARGUMENT, "--precision and --passes both choose the passes: give one of them");
+  if (*out_pipeline) return weft_ok();
+  if (!precision || weft_dtype_parse(precision, &dtype)) *out_pipeline = weft_passes_pipeline_for(dtype);
+  if (*out_pipeline) return weft_ok();
+  return weft_error(INVALID_ARGUMENT, "--precision takes f32, f16 or bf16, got '%s'", precision);
+}
+
 static weft_status_t make_tensor(compile_t* c) {
   weft_cli_t* cli = c->cli;
   WEFT_RETURN_IF_ERROR(weft_cli_context(cli, &c->context));
   WEFT_RETURN_IF_ERROR(weft_cli_import(cli, c->input, c->context, &c->model));
   stage_done(c, "import", c->input);
-  const char* pipeline = weft_options_get(&cli->options, "passes", weft_passes_default_pipeline());
+  const char* pipeline = NULL;
+  WEFT_RETURN_IF_ERROR(choose_pipeline(cli, &pipeline));
   WEFT_RETURN_IF_ERROR(weft_tensor_run_pipeline(c->context, c->model.module, pipeline, c->dump_dir));
   stage_done(c, "passes", "");
   return weft_ok();
@@ -138,14 +161,38 @@ static weft_status_t make_kernels(compile_t* c) {
   return dump_fabric(c, "kernels");
 }
 
+// By how much the worst seed is worse than the best, per cent.
+static double spread_of(const weft_place_report_t* placed) {
+  return placed->cost > 0 ? 100 * (placed->worst_seed_cost / placed->cost - 1) : 0;
+}
+
 static weft_status_t place(compile_t* c) {
   WEFT_RETURN_IF_ERROR(weft_cost_enumerate(&c->fabric, &c->machine));
+  if (c->animation_path) {
+    weft_cli_animation_end(&c->animation);
+    WEFT_RETURN_IF_ERROR(weft_cli_animation_start(c->cli->allocator, c->fabric.kernel_count, &c->animation));
+    c->placing.engine.frame = weft_cli_animation_frame;
+    c->placing.engine.frame_self = &c->animation;
+  }
+  WEFT_RETURN_IF_ERROR(weft_control_check(&c->cli->control, "place"));
   WEFT_RETURN_IF_ERROR(weft_place(&c->fabric, &c->machine, &c->defects, &c->placing, &c->placed));
+  if (weft_cli_take_interrupt(c->cli)) {
+    weft_cli_say(c->cli, "place    interrupted: goes on with the best placement so far");
+  }
+  if (c->animation_path) {
+    WEFT_RETURN_IF_ERROR(weft_cli_animation_write(&c->animation, &c->fabric, &c->machine, &c->defects, c->placed.cost,
+                                                  c->animation_path));
+  }
   WEFT_RETURN_IF_ERROR(weft_check_fabric(&c->fabric, &c->machine, &c->defects));
   char what[128];
   snprintf(what, sizeof what, "%lld of %lld live tiles, slowest kernel %.0f cycles, %d streams",
            (long long)c->placed.tiles_used, (long long)c->placed.tiles_live, c->placed.time, c->fabric.stream_count);
   stage_done(c, "place", what);
+  if (c->placing.engine.seeds > 1) {
+    weft_cli_say(c->cli, "         best of %d seeds is %llu with cost %.6g; the worst has %.6g, %.2f %% more",
+                 c->placing.engine.seeds, (unsigned long long)c->placed.best_seed, c->placed.cost,
+                 c->placed.worst_seed_cost, spread_of(&c->placed));
+  }
   return dump_fabric(c, "placed");
 }
 
@@ -186,6 +233,10 @@ static weft_status_t write_tensor(compile_t* c) {
 }
 
 static weft_status_t write_report(compile_t* c, const char* path) {
+  if (c->fabric.stage >= WEFT_STAGE_ROUTED) {
+    WEFT_RETURN_IF_ERROR(
+        weft_place_forecast(&c->fabric, &c->machine, &c->defects, WEFT_FORECAST_BIN, c->cli->arena, &c->forecast));
+  }
   json_t* root = json_object();
   json_object_set_new(root, "model", json_string(c->fabric.model_name ? c->fabric.model_name : c->input));
   json_object_set_new(
@@ -194,36 +245,25 @@ static weft_status_t write_report(compile_t* c, const char* path) {
   json_object_set_new(root, "dead_tiles", json_integer(c->defects.dead_tile_count));
   json_object_set_new(root, "seed", json_integer((json_int_t)c->placing.engine.seed));
   json_object_set(root, "stages", c->stages);
-  json_t* kernels = json_array();
-  for (int32_t i = 0; i < c->fabric.kernel_count; ++i) {
-    const weft_kernel_t* kernel = &c->fabric.kernel[i];
-    json_t* entry = json_pack("{s:s, s:s}", "name", kernel->name, "nodes", kernel->nodes ? kernel->nodes : "");
-    if (c->fabric.stage >= WEFT_STAGE_PLACED) {
-      const weft_alternative_t* a = &kernel->alternative[kernel->chosen];
-      // What bounds it: arithmetic, or getting operands in and results out of its busiest tile.
-      const char* bound = a->stream_cycles > a->cycles ? "link" : "compute";
-      json_object_update_new(entry, json_pack("{s:i, s:i, s:I, s:I, s:I, s:I, s:s, s:[i,i,i,i]}", "grid_height", a->gy,
-                                              "grid_width", a->gx, "compute_cycles", (json_int_t)a->cycles,
-                                              "chain_cycles", (json_int_t)a->chain_cycles, "stream_cycles",
-                                              (json_int_t)a->stream_cycles, "bytes_per_tile", (json_int_t)a->bytes,
-                                              "bound_by", bound, "region", kernel->region.x, kernel->region.y,
-                                              kernel->region.width, kernel->region.height));
-    }
-    json_array_append_new(kernels, entry);
-  }
-  json_object_set_new(root, "kernels", kernels);
+  json_object_set_new(root, "nodes", weft_cli_report_nodes(&c->fabric, &c->model));
+  json_object_set_new(root, "kernels", weft_cli_report_kernels(&c->fabric));
   if (c->fabric.stage >= WEFT_STAGE_PLACED) {
     json_object_set_new(root, "placement",
-                        json_pack("{s:f, s:f, s:f, s:I, s:I}", "cost", c->placed.cost, "slowest_kernel_cycles",
-                                  c->placed.time, "wire", c->placed.wire, "tiles_used",
-                                  (json_int_t)c->placed.tiles_used, "tiles_live", (json_int_t)c->placed.tiles_live));
+                        json_pack("{s:f, s:f, s:f, s:I, s:I, s:i, s:I, s:f, s:f}", "cost", c->placed.cost,
+                                  "slowest_kernel_cycles", c->placed.time, "wire", c->placed.wire, "tiles_used",
+                                  (json_int_t)c->placed.tiles_used, "tiles_live", (json_int_t)c->placed.tiles_live,
+                                  "seeds", c->placing.engine.seeds, "best_seed", (json_int_t)c->placed.best_seed,
+                                  "worst_seed_cost", c->placed.worst_seed_cost, "spread_per_cent",
+                                  spread_of(&c->placed)));
   }
   if (c->fabric.stage >= WEFT_STAGE_ROUTED) {
-    json_object_set_new(root, "routing",
-                        json_pack("{s:i, s:I, s:I, s:i, s:I, s:f}", "iterations", c->routed.iterations, "hops",
-                                  (json_int_t)c->routed.hops, "longest_hops", (json_int_t)c->routed.longest_hops,
-                                  "colours_max", c->routed.colours_max, "link_wavelets_max",
-                                  (json_int_t)c->routed.link_wavelets_max, "stretch", c->routed.stretch));
+    json_object_set_new(
+        root, "routing",
+        json_pack("{s:i, s:I, s:I, s:i, s:I, s:f, s:i, s:f}", "iterations", c->routed.iterations, "hops",
+                  (json_int_t)c->routed.hops, "longest_hops", (json_int_t)c->routed.longest_hops, "colours_max",
+                  c->routed.colours_max, "link_wavelets_max", (json_int_t)c->routed.link_wavelets_max, "stretch",
+                  c->routed.stretch, "congestion_bin_tiles", c->forecast.estimated.bin, "congestion_rank_correlation",
+                  c->forecast.correlation));
   }
   char* text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(root);
@@ -256,6 +296,11 @@ static weft_status_t compile(compile_t* c) {
     WEFT_RETURN_IF_ERROR(make_kernels(c));
   }
   bool is_placed = c->fabric.stage >= WEFT_STAGE_PLACED;
+  if ((is_placed || c->last <= STAGE_kernels) && (c->placing.rules || c->animation_path)) {
+    return weft_error(INVALID_ARGUMENT, "--%s is for placement, which %s",
+                      c->placing.rules ? "constraints" : "placement-animation",
+                      is_placed ? "the input has behind it" : "doesn't take place before --stop-after");
+  }
   if (c->last > STAGE_kernels && !is_placed) WEFT_RETURN_IF_ERROR(place(c));
   if (c->last > STAGE_placed && c->fabric.stage < WEFT_STAGE_ROUTED) {
     weft_status_t status = route(c);
@@ -293,6 +338,12 @@ weft_status_t weft_cli_compile(weft_cli_t* cli) {
   WEFT_RETURN_IF_ERROR(weft_options_int(options, "seeds", 1, 1000, 1, &seeds));
   c.placing.engine = (weft_placer_options_t){.seed = (uint64_t)seed, .seeds = (int32_t)seeds, .control = &cli->control};
   WEFT_RETURN_IF_ERROR(weft_options_real(options, "effort", 1, &c.placing.engine.effort));
+  c.animation_path = weft_options_get(options, "placement-animation", NULL);
+  const char* rules = weft_options_get(options, "constraints", NULL);
+  if (rules) {
+    WEFT_RETURN_IF_ERROR(weft_placer_rules_read(rules, cli->arena, &c.rules));
+    c.placing.rules = &c.rules;
+  }
   WEFT_RETURN_IF_ERROR(
       weft_machine_load(cli->allocator, weft_options_get(options, "machine", "mesh:32x32"), &c.machine));
   WEFT_RETURN_IF_ERROR(
@@ -302,6 +353,7 @@ weft_status_t weft_cli_compile(weft_cli_t* cli) {
   const char* report = weft_options_get(options, "report", NULL);
   if (!status && report) status = write_report(&c, report);
   json_decref(c.stages);
+  weft_cli_animation_end(&c.animation);
   weft_fabric_deinitialize(&c.fabric);
   if (c.context) {
     if (!mlirModuleIsNull(c.model.module)) mlirModuleDestroy(c.model.module);

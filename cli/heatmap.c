@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/stage.h"
 #include "ir/fabric/split.h"
+#include "placer/forecast.h"
 #include "runtime-sim/sim.h"
 #include "viz/viz.h"
 
@@ -15,8 +16,8 @@ const weft_command_t weft_command_heatmap = {
     .arguments = "IMAGE|STAGE --metric NAME [-o FILE.png|svg|pdf|csv]",
     .summary = "draws a map of the wafer",
     .details =
-        "metrics: place, memory, cycles, utilisation, links, colours, energy, defects. Without -o it goes to the "
-        "terminal.\n"
+        "metrics: place, memory, cycles, utilisation, links, congestion, colours, energy, defects. Without -o it goes\n"
+        "to the terminal. congestion is the placer's estimate of links, from a stage that is placed.\n"
         "Of an image, cycles, utilisation, links and energy come from simulating one input; of a stage they are the\n"
         "compiler's estimates, and energy is not known.",
     .positional_min = 1,
@@ -91,8 +92,21 @@ static void add_route(source_t* s, int32_t tile, uint16_t outputs, double wavele
   }
 }
 
+static weft_status_t estimate_congestion(source_t* s) {
+  weft_place_forecast_t forecast;
+  WEFT_RETURN_IF_ERROR(weft_place_forecast(&s->stage.fabric, &s->stage.machine, &s->stage.defects, WEFT_FORECAST_BIN,
+                                           s->cli->arena, &forecast));
+  const weft_congestion_t* map = &forecast.estimated;
+  for (int32_t t = 0; t < s->tiles; ++t) {
+    int32_t x = t % s->map.width, y = t / s->map.width;
+    s->value[t] = map->load[y / map->bin * map->columns + x / map->bin];
+  }
+  return weft_ok();
+}
+
 static weft_status_t fabric_values(source_t* s) {
   const weft_fabric_t* fabric = &s->stage.fabric;
+  if (s->map.metric == WEFT_VIZ_CONGESTION) return estimate_congestion(s);
   if (s->map.metric == WEFT_VIZ_ENERGY) {
     return weft_error(INVALID_ARGUMENT, "a stage has no energy yet; compile to an image");
   }
@@ -157,6 +171,9 @@ static weft_status_t simulate(source_t* s, weft_sim_t* sim) {
 
 static weft_status_t image_values(source_t* s) {
   const weft_image_t* image = &s->stage.image;
+  if (s->map.metric == WEFT_VIZ_CONGESTION)
+    return weft_error(INVALID_ARGUMENT,
+                      "an image has its real load, --metric links; congestion is estimated for a stage");
   if (s->map.metric == WEFT_VIZ_MEMORY) {
     for (size_t i = 0; i < image->tiles_count; ++i) {
       if (image->tiles[i].tile != WEFT_HOST_TILE) s->value[image->tiles[i].tile] = image->tiles[i].memory_bytes;
@@ -237,9 +254,10 @@ weft_status_t weft_cli_heatmap(weft_cli_t* cli) {
   source_t s = {.cli = cli};
   const char* metric = weft_options_get(&cli->options, "metric", "place");
   if (!weft_viz_metric_parse(metric, &s.map.metric)) {
-    return weft_error(INVALID_ARGUMENT,
-                      "no metric '%s'; there are place, memory, cycles, utilisation, links, colours, energy, defects",
-                      metric);
+    return weft_error(
+        INVALID_ARGUMENT,
+        "no metric '%s'; there are place, memory, cycles, utilisation, links, congestion, colours, energy, defects",
+        metric);
   }
   WEFT_RETURN_IF_ERROR(weft_cli_stage_open(cli, cli->options.positional[0], &s.stage));
   const char* model =

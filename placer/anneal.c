@@ -1,16 +1,23 @@
 #include "placer/anneal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "placer/schedule.h"
 
 typedef struct annealer_t {
   const weft_placer_problem_t* problem;
   const weft_placer_grid_t* grid;
   const weft_placer_incidence_t* incidence;
-  weft_rng_t* rng;
-  weft_placer_spot_t* spots;
-  double time, wire;
-  double range; // moves reach this far, tiles
+  const weft_placer_options_t* options;
+  weft_placer_spot_t *spots, *best;
+  double time, wire, violation;
+  double penalty; // cost of a tile of violation
+  // The proposed move: what stood there before, for undo.
+  int32_t first, second; // blocks; second < 0: only one moves
+  weft_placer_spot_t old_first, old_second;
+  double old_time, old_wire, old_violation;
 } annealer_t;
 
 static bool overlap(const weft_placer_spot_t* s, const weft_placer_spot_t* t) {
@@ -57,7 +64,7 @@ static double slowest(const annealer_t* a) {
 }
 
 static double objective(const annealer_t* a) {
-  return a->problem->weight_time * a->time + a->problem->weight_wire * a->wire;
+  return a->problem->weight_time * a->time + a->problem->weight_wire * a->wire + a->penalty * a->violation;
 }
 
 // Puts `shape` at (x, y) into *spot. False: it does not fit there.
@@ -68,32 +75,32 @@ static bool fit(const annealer_t* a, int32_t block, int32_t shape, bool transpos
                               &spot->height);
 }
 
-static int32_t offset(annealer_t* a) {
-  int64_t reach = (int64_t)fmax(1, a->range);
-  return (int32_t)((int64_t)weft_rng_below(a->rng, (uint64_t)(2 * reach + 1)) - reach);
+// A step of at most `range` of the longer side, either way, but at least one tile.
+static int32_t offset(const annealer_t* a, weft_rng_t* rng, double range) {
+  int32_t longer = a->problem->width > a->problem->height ? a->problem->width : a->problem->height;
+  int64_t reach = (int64_t)fmax(1, range * longer);
+  return (int32_t)((int64_t)weft_rng_below(rng, (uint64_t)(2 * reach + 1)) - reach);
 }
 
-// Proposes a move of one block, or of two (a swap): fills what they would become. False: not legal.
-static bool propose(annealer_t* a, int32_t* out_first, int32_t* out_second, weft_placer_spot_t* first,
-                    weft_placer_spot_t* second) {
+// Draws a move: what `first` and perhaps `second` would become. False: no legal move.
+static bool draw(annealer_t* a, weft_rng_t* rng, double range, weft_placer_spot_t* first, weft_placer_spot_t* second) {
   uint64_t blocks = (uint64_t)a->problem->block_count;
-  int32_t b = (int32_t)weft_rng_below(a->rng, blocks);
+  int32_t b = a->first = (int32_t)weft_rng_below(rng, blocks);
+  a->second = -1;
   const weft_placer_block_t* block = &a->problem->block[b];
   const weft_placer_spot_t* spot = &a->spots[b];
   bool fixed = block->fixed_x >= 0;
-  *out_first = b;
-  *out_second = -1;
-  uint64_t kind = weft_rng_below(a->rng, 10);
+  uint64_t kind = weft_rng_below(rng, 10);
   if (kind < 5 && !fixed) { // translate
-    return fit(a, b, spot->shape, spot->transposed, spot->x + offset(a), spot->y + offset(a), first) &&
-           free_for(a, first, b, -1);
+    int32_t x = spot->x + offset(a, rng, range), y = spot->y + offset(a, rng, range);
+    return fit(a, b, spot->shape, spot->transposed, x, y, first) && free_for(a, first, b, -1);
   }
   if (kind < 7 && !fixed && blocks > 1) { // swap corners with another block
-    int32_t o = (int32_t)weft_rng_below(a->rng, blocks - 1);
+    int32_t o = (int32_t)weft_rng_below(rng, blocks - 1);
     o += o >= b;
     if (a->problem->block[o].fixed_x >= 0) return false;
     const weft_placer_spot_t* other = &a->spots[o];
-    *out_second = o;
+    a->second = o;
     return fit(a, b, spot->shape, spot->transposed, other->x, other->y, first) &&
            fit(a, o, other->shape, other->transposed, spot->x, spot->y, second) && !overlap(first, second) &&
            free_for(a, first, b, o) && free_for(a, second, b, o);
@@ -103,7 +110,7 @@ static bool propose(annealer_t* a, int32_t* out_first, int32_t* out_second, weft
   if (kind == 9) {
     transposed = !transposed;
   } else {
-    shape = (int32_t)weft_rng_below(a->rng, (uint64_t)block->shape_count);
+    shape = (int32_t)weft_rng_below(rng, (uint64_t)block->shape_count);
   }
   if (shape == spot->shape && transposed == spot->transposed) return false;
   int32_t x = spot->x, y = spot->y;
@@ -115,104 +122,124 @@ static bool propose(annealer_t* a, int32_t* out_first, int32_t* out_second, weft
   return fit(a, b, shape, transposed, x, y, first) && free_for(a, first, b, -1);
 }
 
-// One move at a temperature; negative: take every legal one. True when taken; *out_delta is set when it was legal.
-static bool step(annealer_t* a, double temperature, double* out_delta, bool* out_legal) {
-  int32_t b = 0, o = 0;
+static double wire_of_move(const annealer_t* a) {
+  double wire = wire_at(a, a->first, -1, true);
+  return a->second >= 0 ? wire + wire_at(a, a->second, a->first, false) : wire;
+}
+
+static bool propose(void* self, weft_rng_t* rng, double range, double limit, double* out_delta) {
+  (void)limit; // the wire of a few edges is quickly summed
+  annealer_t* a = self;
   weft_placer_spot_t first, second;
-  *out_legal = propose(a, &b, &o, &first, &second);
-  if (!*out_legal) return false;
-  weft_placer_spot_t old_first = a->spots[b], old_second = o >= 0 ? a->spots[o] : old_first;
-  double wire = wire_at(a, b, -1, true) + (o >= 0 ? wire_at(a, o, b, false) : 0);
-  a->spots[b] = first;
-  if (o >= 0) a->spots[o] = second;
-  double new_wire = a->wire - wire + wire_at(a, b, -1, true) + (o >= 0 ? wire_at(a, o, b, false) : 0);
-  double new_time = first.shape != old_first.shape ? slowest(a) : a->time;
-  double delta = a->problem->weight_time * (new_time - a->time) + a->problem->weight_wire * (new_wire - a->wire);
-  *out_delta = delta;
-  if (delta <= 0 || temperature < 0 || weft_rng_unit(a->rng) < exp(-delta / temperature)) {
-    a->time = new_time;
-    a->wire = new_wire;
-    return true;
-  }
-  a->spots[b] = old_first;
-  if (o >= 0) a->spots[o] = old_second;
-  return false;
+  if (!draw(a, rng, range, &first, &second)) return false;
+  double before = objective(a);
+  a->old_first = a->spots[a->first];
+  if (a->second >= 0) a->old_second = a->spots[a->second];
+  a->old_time = a->time;
+  a->old_wire = a->wire;
+  a->old_violation = a->violation;
+  double wire = wire_of_move(a);
+  a->spots[a->first] = first;
+  if (a->second >= 0) a->spots[a->second] = second;
+  a->wire += wire_of_move(a) - wire;
+  if (first.shape != a->old_first.shape) a->time = slowest(a);
+  if (a->problem->constraint_count) a->violation = weft_placer_violation(a->problem, a->spots);
+  *out_delta = objective(a) - before;
+  return true;
 }
 
-static void restart_from(annealer_t* a, const weft_placer_spot_t* spots) {
-  memcpy(a->spots, spots, sizeof *spots * (size_t)a->problem->block_count);
+static void keep(void* self) {
+  (void)self; // the move is made already
+}
+
+static void undo(void* self) {
+  annealer_t* a = self;
+  a->spots[a->first] = a->old_first;
+  if (a->second >= 0) a->spots[a->second] = a->old_second;
+  a->time = a->old_time;
+  a->wire = a->old_wire;
+  a->violation = a->old_violation;
+}
+
+static double recompute(void* self) {
+  annealer_t* a = self;
   weft_placer_cost(a->problem, a->spots, &a->time, &a->wire);
+  a->violation = weft_placer_violation(a->problem, a->spots);
+  return objective(a);
 }
 
-// The running cost against a full recomputation; also takes the recomputed one, so that rounding does not build up.
-static void recompute(annealer_t* a, double* drift) {
-  double running = objective(a);
-  double full = weft_placer_cost(a->problem, a->spots, &a->time, &a->wire);
-  *drift = fmax(*drift, fabs(running - full) / fmax(1e-12, fabs(full)));
+static void save_best(void* self) {
+  annealer_t* a = self;
+  memcpy(a->best, a->spots, sizeof *a->best * (size_t)a->problem->block_count);
+}
+
+static void restore_best(void* self) {
+  annealer_t* a = self;
+  memcpy(a->spots, a->best, sizeof *a->best * (size_t)a->problem->block_count);
+}
+
+static void describe(void* self, char* text, int size) {
+  const annealer_t* a = self;
+  int length = snprintf(text, (size_t)size, "time %10.5g  wire %11.5g", a->time, a->wire);
+  if (a->problem->constraint_count && length < size) {
+    snprintf(text + length, (size_t)(size - length), "  missed %3.0f", a->violation);
+  }
+}
+
+static void frame(void* self, double temperature) {
+  const annealer_t* a = self;
+  a->options->frame(a->options->frame_self, a->spots, temperature, objective(a));
+}
+
+double weft_placer_penalty(const weft_placer_problem_t* problem, double cost) {
+  if (!problem->constraint_count) return 0;
+  // A shape that fits where it has to may be by far the slowest.
+  double slowest = 0;
+  for (int32_t b = 0; b < problem->block_count; ++b) {
+    for (int32_t s = 0; s < problem->block[b].shape_count; ++s)
+      slowest = fmax(slowest, problem->block[b].shape[s].time);
+  }
+  return fmax(1, fabs(cost) + problem->weight_time * slowest);
+}
+
+// Slicing trees go before, unless something holds blocks in places of their own.
+static bool is_refinement(const weft_placer_problem_t* problem) {
+  bool free = !problem->constraint_count && problem->block_count > 1;
+  for (int32_t b = 0; b < problem->block_count && free; ++b) free = problem->block[b].fixed_x < 0;
+  return free;
 }
 
 weft_status_t weft_placer_anneal(const weft_placer_problem_t* problem, const weft_placer_grid_t* grid,
-                                 const weft_placer_incidence_t* incidence, double effort, weft_rng_t* rng,
-                                 const weft_control_t* control, weft_arena_t* arena, weft_placer_spot_t* spots,
-                                 weft_placer_annealed_t* out_annealed) {
+                                 const weft_placer_incidence_t* incidence, const weft_placer_options_t* options,
+                                 weft_rng_t* rng, const weft_control_t* control, weft_arena_t* arena,
+                                 weft_placer_spot_t* spots, weft_placer_annealed_t* out_annealed) {
   size_t blocks = (size_t)problem->block_count;
-  annealer_t a = {.problem = problem, .grid = grid, .incidence = incidence, .rng = rng, .spots = spots};
-  weft_placer_spot_t* best = NULL;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks + 1, &best));
-  memcpy(best, spots, sizeof *best * blocks);
   *out_annealed = (weft_placer_annealed_t){0};
-  double best_cost = weft_placer_cost(problem, spots, &a.time, &a.wire);
-  double full_range = problem->width > problem->height ? problem->width : problem->height;
-  a.range = full_range;
-
-  int64_t moves = (int64_t)(effort * 40.0 * pow((double)blocks, 4.0 / 3.0)) + 40;
-  // The spread of the cost over random legal moves sets the first temperature.
-  double sum = 0, squares = 0;
-  int64_t sampled = 0;
-  for (int64_t i = 0; i < moves && blocks; ++i) {
-    double delta = 0;
-    bool legal = false;
-    step(&a, -1, &delta, &legal);
-    if (!legal) continue;
-    double cost = objective(&a);
-    sum += cost;
-    squares += cost * cost;
-    ++sampled;
-  }
-  double mean = sampled ? sum / (double)sampled : 0;
-  double temperature = sampled ? 20 * sqrt(fmax(0, squares / (double)sampled - mean * mean)) : 0;
-  restart_from(&a, best);
-
-  int32_t edges = problem->edge_count > 0 ? problem->edge_count : 1;
-  for (int32_t round = 0; round < 500 && temperature > 0.002 * best_cost / edges; ++round) {
-    int64_t taken = 0;
-    for (int64_t i = 0; i < moves; ++i) {
-      if (i % 256 == 0 && weft_control_should_stop(control)) break;
-      double delta = 0;
-      bool legal = false;
-      if (!step(&a, temperature, &delta, &legal)) continue;
-      ++taken;
-      double cost = objective(&a);
-      if (cost < best_cost) {
-        best_cost = cost;
-        memcpy(best, spots, sizeof *best * blocks);
-      }
-    }
-    out_annealed->moves += moves;
-    recompute(&a, &out_annealed->drift);
-    double rate = (double)taken / (double)moves;
-    weft_control_table(control, "place",
-                       "T %11.4g  cost %11.5g  time %10.5g  wire %11.5g  accepted %5.1f %%  range %6.1f  moves %lld",
-                       temperature, objective(&a), a.time, a.wire, 100 * rate, a.range, (long long)out_annealed->moves);
-    if (weft_control_should_stop(control)) break;
-    a.range = fmin(full_range, fmax(1, a.range * (1 - 0.44 + rate)));
-    temperature *= rate > 0.96 ? 0.5 : rate > 0.8 ? 0.9 : rate > 0.15 || a.range > 1 ? 0.95 : 0.8;
-  }
-  memcpy(spots, best, sizeof *best * blocks);
-  out_annealed->cost = weft_placer_cost(problem, spots, &out_annealed->time, &out_annealed->wire);
-  if (out_annealed->drift > 1e-6) {
-    return weft_error(INTERNAL, "the annealer's running cost drifted by %.3g from the recomputed one",
-                      out_annealed->drift);
-  }
+  if (!blocks) return weft_ok();
+  annealer_t a = {.problem = problem, .grid = grid, .incidence = incidence, .options = options, .spots = spots};
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks, &a.best));
+  double cost = weft_placer_cost(problem, spots, NULL, NULL);
+  a.penalty = weft_placer_penalty(problem, cost);
+  weft_placer_moves_t moves = {.self = &a,
+                               .propose = propose,
+                               .keep = keep,
+                               .undo = undo,
+                               .recompute = recompute,
+                               .save_best = save_best,
+                               .restore_best = restore_best,
+                               .describe = describe,
+                               .frame = options->frame ? frame : NULL};
+  // The last temperature is VPR's: a small part of what an edge costs. From a start that is good already the first is
+  // no more than lets blocks slip past each other; where it is not, the schedule measures one.
+  weft_placer_schedule_t schedule = {
+      .moves_per_temperature = (int64_t)(options->effort * 40.0 * pow((double)blocks, 4.0 / 3.0)) + 40,
+      .hot = is_refinement(problem) ? 0.003 * cost : 0,
+      .cold = 0.002 * cost / (problem->edge_count > 0 ? problem->edge_count : 1),
+      .seconds = options->seconds,
+      .least_range = 1.0 / (problem->width > problem->height ? problem->width : problem->height)};
+  weft_placer_annealing_t annealing;
+  WEFT_RETURN_IF_ERROR(weft_placer_schedule_run(&schedule, &moves, rng, control, &annealing));
+  *out_annealed = (weft_placer_annealed_t){
+      .cost = annealing.cost, .time = a.time, .wire = a.wire, .moves = annealing.moves, .drift = annealing.drift};
   return weft_ok();
 }

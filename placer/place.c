@@ -159,6 +159,16 @@ static weft_status_t explain_parts(weft_status_t status, const usable_t* usable,
 // What to leave out, the most first: placement takes the first that the network fits in.
 typedef enum room_e { ROOM_WIDE, ROOM_CORE, ROOM_PART, ROOM_COUNT } room_e;
 
+// Solves with what is left, and holds the placement against the user's rules.
+static weft_status_t solve_room(const weft_placer_problem_t* problem, const weft_place_options_t* options,
+                                weft_arena_t* arena, weft_placer_result_t* out_result) {
+  if (!options->rules) return weft_placer_solve(problem, &options->engine, arena, out_result);
+  weft_placer_problem_t bound = *problem;
+  WEFT_RETURN_IF_ERROR(weft_placer_rules_bind(options->rules, arena, &bound));
+  WEFT_RETURN_IF_ERROR(weft_placer_solve(&bound, &options->engine, arena, out_result));
+  return weft_placer_rules_check(options->rules, &bound, out_result->spot);
+}
+
 static weft_status_t solve(const weft_machine_t* machine, const weft_defects_t* defects,
                            const weft_placer_problem_t* problem, const weft_place_options_t* options,
                            weft_arena_t* arena, usable_t* usable, weft_placer_result_t* out_result) {
@@ -171,7 +181,7 @@ static weft_status_t solve(const weft_machine_t* machine, const weft_defects_t* 
       WEFT_RETURN_IF_ERROR(use_core(machine, defects, usable, &smaller));
       if (room == ROOM_WIDE) WEFT_RETURN_IF_ERROR(leave_passages(machine, arena, usable));
     }
-    status = weft_placer_solve(problem, &options->engine, arena, out_result);
+    status = solve_room(problem, options, arena, out_result);
     if (weft_status_code(status) != WEFT_STATUS_DOES_NOT_FIT || room == ROOM_PART) break;
     if (room == ROOM_CORE && !smaller) break;
     weft_status_free(status);
@@ -200,6 +210,7 @@ static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine,
                                       .time = result.time,
                                       .wire = result.wire,
                                       .worst_seed_cost = result.worst_seed_cost,
+                                      .best_seed = result.best_seed,
                                       .tiles_live = weft_machine_tiles(machine) - defects->dead_tile_count};
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_placer_spot_t* spot = &result.spot[k];

@@ -3,14 +3,17 @@
 #pragma once
 #include "ir/fabric/streams.h"
 #include "placer/placer.h"
+#include "placer/rules.h"
 
 typedef struct weft_place_options_t {
   weft_placer_options_t engine;
   // Keeps kernels off ways that are one tile wide, if they fit without: what routing asks for where defects are many.
   bool leave_passages;
+  const weft_placer_rules_t* rules; // that the user set; may be NULL
 } weft_place_options_t;
 typedef struct weft_place_report_t {
   double cost, time, wire, worst_seed_cost;
+  uint64_t best_seed;
   int64_t tiles_used, tiles_live;
 } weft_place_report_t;
 // Searches the target time: the smallest shapes that meet it, packed, then annealed together. The fabric must be

@@ -25,6 +25,18 @@ typedef struct weft_placer_edge_t {
 typedef struct weft_placer_point_t {
   double x, y;
 } weft_placer_point_t;
+// What the user wants of a placement. Names, files and globs are the adapter's business.
+typedef enum weft_placer_constraint_e {
+  WEFT_PLACER_INSIDE,   // `block` lies inside the rectangle
+  WEFT_PLACER_KEEP_OUT, // `block` has no tile in the rectangle
+  WEFT_PLACER_ADJACENT  // `block` and `other` share a part of a side
+} weft_placer_constraint_e;
+typedef struct weft_placer_constraint_t {
+  weft_placer_constraint_e kind;
+  int32_t block, other;
+  int32_t x, y, width, height;
+  int32_t rule; // that it comes from: weft_placer_rules_t
+} weft_placer_constraint_t;
 typedef struct weft_placer_problem_t {
   int32_t width, height;
   const uint8_t* blocked; // [height * width] 1: no tile there; may be NULL
@@ -34,6 +46,8 @@ typedef struct weft_placer_problem_t {
   const weft_placer_point_t* anchor; // where host ports are
   double weight_time,
       weight_wire; // objective = weight_time * slowest block + weight_wire * sum(weight * L1 of centres)
+  int32_t constraint_count;
+  const weft_placer_constraint_t* constraint;
 } weft_placer_problem_t;
 
 typedef struct weft_placer_spot_t {
@@ -46,11 +60,16 @@ typedef struct weft_placer_options_t {
   double effort;                 // moves, relative; 1: default
   int32_t seeds;                 // independent runs, seed, seed + 1, ..; the best is kept; >= 1
   const weft_control_t* control; // deadline, cancellation: keeps the best so far if it is legal
+  double seconds;                // > 0: annealing follows the clock for as long, whatever `effort`; results then vary
+  // Sees the placement of the first seed once a temperature; may be NULL.
+  void (*frame)(void* self, const weft_placer_spot_t* spots, double temperature, double cost);
+  void* frame_self;
 } weft_placer_options_t;
 typedef struct weft_placer_result_t {
   weft_placer_spot_t* spot; // [block_count], in the arena
   double cost, time, wire;
   double worst_seed_cost;
+  uint64_t best_seed;
   int64_t moves;
   double drift; // |incremental - recomputed| cost, relative; the engine fails when it exceeds 1e-6
 } weft_placer_result_t;
@@ -59,6 +78,9 @@ typedef struct weft_placer_result_t {
 // the block that found no room.
 weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft_placer_options_t* options,
                                 weft_arena_t* arena, weft_placer_result_t* out_result);
+// By how many tiles the constraints are missed, in all: 0 when they hold. The annealers weigh it as a penalty.
+int32_t weft_placer_missed(const weft_placer_constraint_t* constraint, const weft_placer_spot_t* spots); // by one
+double weft_placer_violation(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);
 // Recomputes the objective; legal: disjoint, inside, enough live tiles.
 double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time,
                         double* out_wire);

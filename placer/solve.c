@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "placer/anneal.h"
+#include "placer/slicing_improve.h"
+#include "placer/units.h"
 
 enum { PACKING_TRIES = 24 };
 
@@ -95,7 +97,8 @@ typedef struct shared_t {
   size_t time_count;
 } shared_t;
 
-static weft_status_t run_seed(const shared_t* shared, uint64_t seed, const weft_control_t* control, run_t* run) {
+static weft_status_t run_seed(const shared_t* shared, const weft_placer_options_t* options,
+                              const weft_control_t* control, run_t* run) {
   const weft_placer_problem_t* problem = shared->problem;
   size_t blocks = (size_t)problem->block_count;
   weft_placer_spot_t* trial = NULL;
@@ -104,7 +107,10 @@ static weft_status_t run_seed(const shared_t* shared, uint64_t seed, const weft_
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&run->arena, blocks + 1, &run->spot));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&run->arena, blocks * 3 + 3, &scratch));
   weft_rng_t rng;
-  weft_rng_seed(&rng, seed);
+  weft_rng_seed(&rng, options->seed);
+  if (weft_placer_units_apply(problem)) {
+    return weft_placer_units_anneal(problem, options, &rng, control, &run->arena, run->spot, &run->annealed);
+  }
   // The largest target admits every shape: if that can't be packed, nothing can. Then bisect down.
   size_t low = 0, high = shared->time_count - 1;
   int32_t failed = 0;
@@ -122,7 +128,9 @@ static weft_status_t run_seed(const shared_t* shared, uint64_t seed, const weft_
       low = middle + 1;
     }
   }
-  return weft_placer_anneal(problem, &shared->grid, &shared->incidence, shared->options->effort, &rng, control,
+  WEFT_RETURN_IF_ERROR(weft_slicing_improve(problem, &shared->grid, &shared->incidence, options->effort, &rng,
+                                            control, &run->arena, run->spot));
+  return weft_placer_anneal(problem, &shared->grid, &shared->incidence, options, &rng, control,
                             &run->arena, run->spot, &run->annealed);
 }
 
@@ -137,7 +145,9 @@ static weft_status_t collect(const shared_t* shared, run_t* runs, weft_arena_t* 
     out_result->moves += run->annealed.moves;
     out_result->drift = fmax(out_result->drift, run->annealed.drift);
     out_result->worst_seed_cost = best ? fmax(out_result->worst_seed_cost, run->annealed.cost) : run->annealed.cost;
-    if (!best || run->annealed.cost < best->annealed.cost) best = run;
+    if (best && run->annealed.cost >= best->annealed.cost) continue;
+    best = run;
+    out_result->best_seed = shared->options->seed + (uint64_t)s;
   }
   out_result->cost = best->annealed.cost;
   out_result->time = best->annealed.time;
@@ -164,8 +174,10 @@ weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft
     if (s && weft_control_should_stop(options->control)) continue;
     // Only the first seed reports: the callbacks are called from one thread.
     weft_control_t control = options->control ? *options->control : (weft_control_t){0};
-    if (s) control.table = NULL, control.progress = NULL;
-    runs[s].status = run_seed(&shared, options->seed + (uint64_t)s, &control, &runs[s]);
+    weft_placer_options_t own = *options;
+    own.seed += (uint64_t)s;
+    if (s) control.table = NULL, control.progress = NULL, own.frame = NULL;
+    runs[s].status = run_seed(&shared, &own, &control, &runs[s]);
     runs[s].done = true;
   }
   weft_status_t status = weft_ok();

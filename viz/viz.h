@@ -10,6 +10,7 @@
   X(CYCLES, "cycles", "busy cycles", "cycles")                                                                         \
   X(UTILISATION, "utilisation", "utilisation", "%")                                                                    \
   X(LINKS, "links", "link load", "wavelets")                                                                           \
+  X(CONGESTION, "congestion", "congestion, estimated before routing", "wavelets a link")                               \
   X(COLOURS, "colours", "colours used", "colours")                                                                     \
   X(ENERGY, "energy", "energy", "nJ")                                                                                  \
   X(DEFECTS, "defects", "defects", "")

@@ -84,6 +84,24 @@ static void pictures_of_every_metric(void** state) {
   assert_prints(".png");
 }
 
+// The estimate of a placed stage, and how well it ranks what routing did then.
+static void congestion_is_forecast(void** state) {
+  (void)state;
+  assert_weft(0, COMPILE "--stop-after placed -o f.placed");
+  assert_weft(0, "heatmap f.placed --machine mesh:24x24 --defects " DIGITS "defects.txt --metric congestion");
+  assert_prints("congestion, estimated");
+  assert_weft(0, COMPILE "-o f.wafer --report f.json");
+  assert_weft(1, "heatmap f.wafer --metric congestion");
+  assert_prints("--metric links");
+  size_t size = 0;
+  char* report = (char*)read_file("f.json", &size);
+  report[size - 1] = 0;
+  const char* at = strstr(report, "\"congestion_rank_correlation\": ");
+  assert_non_null(at);
+  assert_true(atof(at + strlen("\"congestion_rank_correlation\": ")) > 0.5);
+  free(report);
+}
+
 static void an_image_stays_with_its_wafer(void** state) {
   (void)state;
   assert_weft(0, COMPILE "-o bound.wafer");
@@ -159,6 +177,7 @@ int main(void) {
       cmocka_unit_test(equal_input_gives_equal_bytes_whatever_the_threads),
       cmocka_unit_test(stages_stop_and_go_on),
       cmocka_unit_test(pictures_of_every_metric),
+      cmocka_unit_test(congestion_is_forecast),
       cmocka_unit_test(an_image_stays_with_its_wafer),
       cmocka_unit_test(too_small_a_mesh_says_how_many_tiles),
       cmocka_unit_test(meshes_that_fall_apart),

@@ -45,9 +45,9 @@ enum {
   WEFT_ISA_FLAG_IMMEDIATE0 = 1, // TENSOR: source i is the immediate in its address word: the bit pattern of an f32 for
   WEFT_ISA_FLAG_IMMEDIATE1 = 2, //   float dtypes, a 32-bit integer for the others
   WEFT_ISA_FLAG_IMMEDIATE2 = 4,
-  WEFT_ISA_FLAG_REPEAT = 8, // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
-                            //   step_stride each time; complete after the last
-  WEFT_ISA_FLAG_RING = 16,  // TENSOR, SEND, RECV, CHAIN: each base is the first place of a ring of buffers
+  WEFT_ISA_FLAG_REPEAT = 8,  // SEND, RECV: once posted, repeats for every step of the run, the base advancing by
+                             //   step_stride each time; complete after the last
+  WEFT_ISA_FLAG_RING = 16,   // TENSOR, SEND, RECV, CHAIN: each base is the first place of a ring of buffers
   WEFT_ISA_FLAG_ADVANCE = 32 // TENSOR, inside LOOP: each base moves on by so many bytes from trip to trip
 };
 
@@ -115,6 +115,9 @@ weft_status_t weft_isa_encode(const weft_instruction_t* instruction, uint32_t* w
 // never reads past count, never trusts a field.
 weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruction_t* out_instruction);
 int32_t weft_isa_length(const weft_instruction_t* instruction); // words it will take
+// Where a decoded instruction keeps its word `word`: byte offset of an int32_t, or -1 where a word holds several fields
+// (the header, and RECV's counts).
+int32_t weft_isa_word_offset(const weft_instruction_t* instruction, int32_t word);
 // Where operand `operand` begins in step `step`, in the first trip of a loop.
 int64_t weft_isa_address(const weft_instruction_t* instruction, int32_t operand, int64_t step);
 const char* weft_opcode_mnemonic(weft_opcode_e opcode);

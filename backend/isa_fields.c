@@ -91,6 +91,14 @@ int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEF
   return count;
 }
 
+int32_t weft_isa_word_offset(const weft_instruction_t* instruction, int32_t word) {
+  weft_instruction_t copy = *instruction;
+  int32_t* fields[WEFT_ISA_MAX_WORDS];
+  int32_t count = weft_isa_fields(&copy, fields), field = word - WEFT_ISA_HEADER_WORDS;
+  if (field < 0 || field >= count || !fields[field]) return -1;
+  return (int32_t)((uint8_t*)fields[field] - (uint8_t*)&copy);
+}
+
 int64_t weft_isa_address(const weft_instruction_t* i, int32_t operand, int64_t step) {
   int64_t base = i->base[operand];
   return i->flags & WEFT_ISA_FLAG_RING ? base + step % i->ring[operand].depth * i->ring[operand].stride : base;

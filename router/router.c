@@ -91,7 +91,8 @@ static weft_status_t route_nets(solver_t* s, int32_t iteration, uint32_t entries
 static weft_status_t keep_best(solver_t* s, int64_t load) {
   weft_allocator_t allocator = s->mesh.allocator;
   if (!s->best)
-    WEFT_RETURN_IF_ERROR(weft_allocator_calloc(allocator, (size_t)s->net_count, sizeof(*s->best), (void**)&s->best));
+    WEFT_RETURN_IF_ERROR( // one more, as no nets are a solution, too
+        weft_allocator_calloc(allocator, (size_t)s->net_count + 1, sizeof(*s->best), (void**)&s->best));
   for (int32_t n = 0; n < s->net_count; ++n) {
     const weft_router_tree_t* tree = &s->tree[n];
     weft_router_tree_t* best = &s->best[n];

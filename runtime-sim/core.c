@@ -41,28 +41,54 @@ static void store_immediate(int32_t word, weft_dtype_e dtype, weft_dtype_e opera
   }
 }
 
-static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instruction_t* i) {
-  weft_sim_nest_t nest = {.op = i->op,
-                          .dtype = i->dtype,
-                          .destination_dtype = i->destination_dtype,
-                          .loop_count = i->loop_count,
-                          .operands = 1 + weft_op_source_count(i->op)};
-  uint8_t immediate[WEFT_SIM_OPERANDS][8];
-  WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, slot));
-  for (int32_t l = 0; l < i->loop_count; ++l) nest.extent[l] = i->loop[l].extent;
-  for (int32_t o = 0; o < nest.operands; ++o) {
-    if (o > 0 && (i->flags >> (o - 1) & 1)) {
+static weft_status_t give_tensor(weft_sim_t* sim, int32_t slot, const weft_instruction_t* i, int64_t step,
+                                 int64_t trip) {
+  weft_sim_job_t* job;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_NEST, slot, &job));
+  weft_sim_nest_t* nest = &job->nest;
+  nest->op = i->op;
+  nest->dtype = i->dtype;
+  nest->destination_dtype = i->destination_dtype;
+  nest->loop_count = i->loop_count;
+  nest->operands = 1 + weft_op_source_count(i->op);
+  for (int32_t l = 0; l < i->loop_count; ++l) nest->extent[l] = i->loop[l].extent;
+  for (int32_t o = 0; o < nest->operands; ++o) {
+    bool immediate = o > 0 && (i->flags >> (o - 1) & 1);
+    for (int32_t l = 0; l < i->loop_count; ++l) nest->stride[o][l] = immediate ? 0 : i->loop[l].stride[o];
+    if (immediate) {
       weft_dtype_e operand = weft_sim_operand_dtype(i->op, i->dtype, i->destination_dtype, o);
-      store_immediate(i->base[o], i->dtype, operand, immediate[o]);
-      nest.pointer[o] = immediate[o];
+      store_immediate(i->base[o], i->dtype, operand, job->immediate[o]);
+      nest->pointer[o] = job->immediate[o];
       continue;
     }
-    for (int32_t l = 0; l < i->loop_count; ++l) nest.stride[o][l] = i->loop[l].stride[o];
-    int64_t step = sim->slot[slot].step;
-    int64_t base = weft_isa_address(i, o, step) + sim->slot[slot].trip * i->advance[o];
-    nest.pointer[o] = weft_sim_address(sim, slot, base, 0, 0, step);
-    if (!nest.pointer[o]) return weft_error(INTERNAL, "%s: no memory for an operand", weft_sim_place(sim, slot).text);
+    int64_t base = weft_isa_address(i, o, step) + trip * i->advance[o];
+    nest->pointer[o] = weft_sim_address(sim, slot, base, 0, 0, step);
+    if (!nest->pointer[o]) return weft_error(INTERNAL, "%s: no memory for an operand", weft_sim_place(sim, slot).text);
   }
+  return weft_sim_work_submit(sim);
+}
+
+// Nothing but constants goes into memory that nobody has used yet: the tile waits with its memory for something that is
+// worth it. Such fills are the first of its program, each once.
+static bool may_defer(const weft_sim_t* sim, int32_t slot_index, const weft_instruction_t* i) {
+  const weft_sim_slot_t* slot = &sim->slot[slot_index];
+  return i->op == WEFT_OP_MOV && (i->flags & WEFT_ISA_FLAG_IMMEDIATE0) && !slot->memory && slot->step == 0 &&
+         slot->trip == 0 && !weft_sim_is_host(sim, slot_index);
+}
+
+weft_status_t weft_sim_core_fill(weft_sim_t* sim, int32_t slot, int64_t count) {
+  for (uint32_t pc = 0; count > 0;) {
+    weft_instruction_t instruction;
+    WEFT_RETURN_IF_ERROR(weft_sim_fetch(sim, slot, pc, &instruction));
+    pc += (uint32_t)instruction.length;
+    if (instruction.opcode != WEFT_OPCODE_TENSOR) continue;
+    WEFT_RETURN_IF_ERROR(give_tensor(sim, slot, &instruction, 0, 0));
+    --count;
+  }
+  return weft_ok();
+}
+
+static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instruction_t* i) {
   int64_t points = weft_sim_loop_points(i), cycles = weft_machine_op_cycles(&sim->machine, i->op, i->dtype, points);
   if (cycles > WEFT_SIM_MAX_CYCLES)
     return weft_error(INVALID_INPUT, "%s: %s takes more than 2^60 cycles", weft_sim_place(sim, slot).text,
@@ -70,7 +96,12 @@ static weft_status_t run_tensor(weft_sim_t* sim, int32_t slot, const weft_instru
   sim->slot[slot].time += cycles;
   sim->slot[slot].busy += cycles;
   weft_sim_core_account(sim, slot, i, points);
-  return weft_sim_nest_execute(&nest, sim->control);
+  if (may_defer(sim, slot, i)) {
+    ++sim->slot[slot].fills;
+    return weft_ok();
+  }
+  WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, slot));
+  return give_tensor(sim, slot, i, sim->slot[slot].step, sim->slot[slot].trip);
 }
 
 // True when the tile has to wait for a source (or sink) of its own; with `since`, moves its clock to when that was
@@ -139,8 +170,7 @@ static weft_status_t run_instruction(weft_sim_t* sim, int32_t slot_index, const 
   switch (i->opcode) {
   case WEFT_OPCODE_HALT:
     slot->wait = WEFT_SIM_HALTED;
-    weft_sim_memory_release(sim, slot_index);
-    return weft_ok();
+    return weft_sim_memory_release(sim, slot_index);
   case WEFT_OPCODE_STEPS:
     slot->step = 0;
     slot->body = slot->pc + (uint32_t)i->length;

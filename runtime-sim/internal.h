@@ -5,10 +5,11 @@
 #include "runtime-sim/nest.h"
 #include "runtime-sim/sim.h"
 #include "runtime-sim/walk.h"
+#include "runtime-sim/work.h"
 
 enum {
   WEFT_SIM_NONE = -1,
-  WEFT_SIM_PAUSES = 4, // of a shared link: more were never seen to matter
+  WEFT_SIM_PAUSES = 4,     // of a shared link: more were never seen to matter
   WEFT_SIM_MAX_WORDS = 256 // longer than any instruction
 };
 // No instruction of a real program comes near: a tile's memory holds some ten thousand elements.
@@ -48,7 +49,7 @@ typedef struct weft_sim_source_t {
   int64_t free_time;
   uint32_t pc; // of the instruction
   int64_t step;
-  uint8_t* data; // staged elements
+  weft_sim_buffer_t* data; // staged elements
   int64_t data_elements;
 } weft_sim_source_t;
 
@@ -57,18 +58,21 @@ typedef struct weft_sim_sink_t {
   int32_t slot;
   int32_t colour;
   int32_t stream;
-  int32_t hop; // index within the stream's hops after which the ramp follows, or NONE: the root router
+  int32_t hop;       // index within the stream's hops after which the ramp follows, or NONE: the root router
   int32_t stop, gap; // the last of the stream's stops on the way, or NONE; hops after it
-  int32_t depth; // receives that may be outstanding: the longest ring of its RECVs
-  int64_t* time; // [depth], of receive n at n % depth: when it was posted; when it was complete
+  int32_t depth;     // receives that may be outstanding: the longest ring of its RECVs
+  int64_t* time;     // [depth], of receive n at n % depth: when it was posted; when it was complete
   // State. Receive n is the stream's step n.
   int64_t posts, done, waited; // receives posted so far, complete, waited for. A repeating one counts for each step
   bool repeats, chained;
   int64_t first_time; // first wavelet of this step at the core
   uint32_t pc;
   int64_t step; // of the tile; of a repeating receive: its own
+  int64_t chain_elements;
   // The receive at walk_pc, worked out.
   uint32_t walk_pc; // UINT32_MAX: none yet
+  int32_t base;
+  weft_isa_ring_t ring;
   const weft_sim_walk_t* walk; // in the cache
 } weft_sim_sink_t;
 
@@ -85,7 +89,7 @@ typedef struct weft_sim_stream_t {
   int64_t passed;     // wavelets so far
   int64_t held;       // thereof the last ones, which have not been given their links yet
   int64_t elements;   // of this step so far
-  WEFT_ARRAY(uint8_t) data;
+  weft_sim_buffer_t* data;
 } weft_sim_stream_t;
 
 typedef enum weft_sim_wait_e {
@@ -99,15 +103,16 @@ typedef struct weft_sim_slot_t {
   const weft_image_tile_t* tile;
   int32_t first_source, source_count, first_sink, sink_count; // in the by-slot lists, ascending colour
   int32_t router;                                             // or NONE
-  uint8_t* memory; // NULL while nobody has used it
+  uint8_t* memory;                                            // NULL while nobody has used it
   uint32_t shared; // bit per segment that nothing writes to: it is read where the image has it
   // State
   weft_sim_wait_e wait;
-  int32_t waits_for;   // source or sink
-  int64_t waits_until; // of a sink: receives that have to be complete
-  bool in_chain;     // the instruction at pc is a CHAIN that has begun
-  uint32_t pc, body, loop; // loop: its body
+  int32_t waits_for;                     // source or sink
+  int64_t waits_until;                   // of a sink: receives that have to be complete
+  bool in_chain;                         // the instruction at pc is a CHAIN that has begun
+  uint32_t pc, body, loop;               // loop: its body
   int64_t step, trip, trips, time, busy; // trips: of the loop that it is in
+  int64_t fills;     // fills with constants that its memory still has to get: the first of its program
   int64_t ramp_time; // when its ramp inwards is free
   double energy;
 } weft_sim_slot_t;
@@ -123,6 +128,18 @@ typedef struct weft_sim_io_t {
 typedef struct weft_sim_pause_t {
   int64_t start, end;
 } weft_sim_pause_t;
+
+typedef struct weft_sim_link_t {
+  int64_t free;   // from when on it isn't reserved
+  int32_t pauses; // its first in `pause`, or NONE: no two streams share it
+} weft_sim_link_t;
+
+// An instruction of a program, decoded as if its parameters were zero or whatever the program has in their places.
+typedef struct weft_sim_template_t {
+  weft_instruction_t instruction;
+  uint32_t first_patch, patch_count; // within the program's
+  bool is_known, is_packed;          // packed: a parameter shares its word with other fields
+} weft_sim_template_t;
 
 typedef enum weft_sim_event_kind_e { WEFT_SIM_EVENT_RESUME, WEFT_SIM_EVENT_LAUNCH } weft_sim_event_kind_e;
 typedef struct weft_sim_event_t {
@@ -140,6 +157,9 @@ struct weft_sim_t {
   int32_t slot_count, host_slot; // host_slot: NONE without one
   weft_sim_slot_t* slot;
   weft_sim_io_t* io;
+  WEFT_ARRAY(weft_sim_template_t) templates;
+  int32_t* template_at;   // [word of code] or NONE: no instruction begins there
+  uint16_t* patch_offset; // [patch] where the decoded instruction has it
   // Routes: one entry a record of the image. Routers are the tiles that have entries.
   int32_t router_count;
   int32_t* router_tile;
@@ -153,21 +173,22 @@ struct weft_sim_t {
   weft_sim_sink_t* sink;
   weft_sim_stream_t* stream;
   weft_sim_hop_t* hop;
-  weft_sim_stop_t* stop; // of a stream from its first_stop on
+  weft_sim_stop_t* stop;              // of a stream from its first_stop on
   int32_t *slot_sources, *slot_sinks; // indices by (slot, colour)
   int32_t* host_colour;               // [host colour] the first that is the same port and colour
-  // Of the last transit: when its first wavelet came out of each stop, how much later than over idle links; at the root.
+  // Of the last transit: when its first wavelet came out of each stop, how much later than over idle links; at the
+  // root.
   int64_t *head_time, *late_time;
   int64_t root_head;
   // Links: (router * DIRECTION_COUNT + direction) * 2 + (1: inwards, by a ramp or host port).
   int64_t link_count;
-  int64_t* link_free;
+  weft_sim_link_t* link;
   int64_t* link_wavelets;
-  int32_t* link_pauses; // the link's first in `pause`, or NONE: no two streams share it
   int64_t pause_count;
   weft_sim_pause_t* pause;
   // Run
   weft_sim_walk_cache_t walks;
+  weft_sim_work_t work;
   const weft_control_t* control;
   int64_t steps;
   WEFT_ARRAY(weft_sim_event_t) queue;
@@ -195,9 +216,15 @@ weft_sim_place_t weft_sim_place(const weft_sim_t* sim, int32_t slot);
 // routes.c: streams from the routes.
 weft_status_t weft_sim_routes_build(weft_sim_t* sim);
 
-// program.c
-// The instruction at `pc` with the tile's parameters.
+// template.c
+weft_status_t weft_sim_templates_build(weft_sim_t* sim);
+// The instruction at `pc` with the tile's parameters, looked at as closely as weft_isa_decode does.
+weft_status_t weft_sim_fetch_first(const weft_sim_t* sim, int32_t slot, uint32_t pc,
+                                   weft_instruction_t* out_instruction);
+// The same again, once the program was verified. The fields that only RECV has are set for RECV only.
 weft_status_t weft_sim_fetch(const weft_sim_t* sim, int32_t slot, uint32_t pc, weft_instruction_t* out_instruction);
+
+// program.c
 weft_status_t weft_sim_programs_verify(weft_sim_t* sim);
 // The tile's source or sink on a colour, or NONE.
 int32_t weft_sim_find_source(const weft_sim_t* sim, int32_t slot, int32_t colour);
@@ -210,15 +237,18 @@ static inline int64_t* weft_sim_receive_time(const weft_sim_sink_t* sink, int64_
   return &sink->time[n % sink->depth];
 }
 
-// memory.c: a tile's memory is there from its first use, with what the image puts into it, until its program has ended and
-// nothing is under way from or to it.
+// memory.c: a tile's memory is there from its first use, with what the image puts into it, until its program has ended
+// and nothing is under way from it. What a receive that was posted ahead still brings, nobody can look at.
 weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t slot);
+// What a job does: zeros, and what the image puts there.
+void weft_sim_memory_clear(const weft_sim_t* sim, int32_t slot, uint8_t* memory, size_t bytes);
 // Before that, while the image is verified: an instruction of the tile uses addresses [lo, hi). Segments that something
 // writes to, or uses together with what is beside them, become the tile's own.
 void weft_sim_memory_use(weft_sim_t* sim, int32_t slot, int64_t lo, int64_t hi, bool writes);
 // Which segments are worth sharing at all.
 void weft_sim_memory_share(weft_sim_t* sim, int32_t slot);
-void weft_sim_memory_release(weft_sim_t* sim, int32_t slot);
+weft_status_t weft_sim_memory_release(weft_sim_t* sim, int32_t slot);
+bool weft_sim_memory_is_over(const weft_sim_t* sim, int32_t slot);
 // Where an instruction's addresses are. On the host, `step` selects the area of an input or output.
 // Checks [base + lo, base + hi) and returns the place of `base`; NULL: not all of it is memory.
 uint8_t* weft_sim_address(const weft_sim_t* sim, int32_t slot, int64_t base, int64_t lo, int64_t hi, int64_t step);
@@ -271,6 +301,8 @@ void weft_sim_progress(weft_sim_t* sim);
 // core.c
 weft_status_t weft_sim_core_run(weft_sim_t* sim, int32_t slot); // from its own time until it blocks or halts
 weft_status_t weft_sim_core_wake(weft_sim_t* sim, int32_t slot, int64_t time);
+// The first `count` tensor instructions of the tile's program, in its memory.
+weft_status_t weft_sim_core_fill(weft_sim_t* sim, int32_t slot, int64_t count);
 // What the tensor engine does for `points` points, in a tile's books.
 void weft_sim_core_account(weft_sim_t* sim, int32_t slot, const weft_instruction_t* instruction, int64_t points);
 

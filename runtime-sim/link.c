@@ -7,7 +7,7 @@
 enum { SHARED = -2 };
 
 static void note_user(weft_sim_t* sim, int32_t link, int32_t stream) {
-  int32_t* user = &sim->link_pauses[link];
+  int32_t* user = &sim->link[link].pauses;
   *user = *user == WEFT_SIM_NONE || *user == stream ? stream : SHARED;
 }
 
@@ -17,19 +17,19 @@ static void note_stream(weft_sim_t* sim, int32_t index) {
     const weft_sim_source_t* source = &sim->source[stream->first_source + s];
     note_user(sim, source->in_link, index);
     for (int32_t e = source->entry; e != stream->root; e = sim->entry_next[e]) {
-      if (sim->link_pauses[sim->entry_link[e]] == index) break; // a source before it took the same way
+      if (sim->link[sim->entry_link[e]].pauses == index) break; // a source before it took the same way
       note_user(sim, sim->entry_link[e], index);
     }
   }
   for (int32_t h = 0; h < stream->hop_count; ++h) {
     int32_t link = sim->hop[stream->first_hop + h].link;
-    if (sim->link_pauses[link] == index) sim->link_pauses[link] = SHARED; // it has gathered over this link before
+    if (sim->link[link].pauses == index) sim->link[link].pauses = SHARED; // it has gathered over this link before
     note_user(sim, link, index);
   }
 }
 
 static bool is_stop(const weft_sim_t* sim, const weft_sim_hop_t* hop) {
-  return hop->leaves || sim->link_pauses[hop->link] >= 0;
+  return hop->leaves || sim->link[hop->link].pauses >= 0;
 }
 
 // The stops of a multicast tree. `stop` and `gap` have room for the stream's hops: of each the last stop up to it, and
@@ -65,7 +65,7 @@ static void list_gather_stops(weft_sim_t* sim, const weft_sim_stream_t* stream, 
       distance = 0;
       ahead = e;
     }
-    while (sim->entry_gap[ahead] < 0 && sim->link_pauses[sim->entry_link[ahead]] < 0) {
+    while (sim->entry_gap[ahead] < 0 && sim->link[sim->entry_link[ahead]].pauses < 0) {
       ahead = sim->entry_next[ahead];
       ++distance;
     }
@@ -100,18 +100,21 @@ static weft_status_t build_stops(weft_sim_t* sim) {
 
 weft_status_t weft_sim_links_build(weft_sim_t* sim) {
   size_t links = (size_t)sim->link_count;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, links, &sim->link_free));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, links, &sim->link));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, links, &sim->link_wavelets));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, links, &sim->link_pauses));
-  for (int64_t l = 0; l < sim->link_count; ++l) sim->link_pauses[l] = WEFT_SIM_NONE;
+  for (int64_t l = 0; l < sim->link_count; ++l) sim->link[l].pauses = WEFT_SIM_NONE;
   for (int32_t s = 0; s < sim->stream_count; ++s) note_stream(sim, s);
   for (int64_t l = 0; l < sim->link_count; ++l) {
-    bool shared = sim->link_pauses[l] == SHARED;
-    sim->link_pauses[l] = shared ? (int32_t)sim->pause_count : WEFT_SIM_NONE;
+    bool shared = sim->link[l].pauses == SHARED;
+    sim->link[l].pauses = shared ? (int32_t)sim->pause_count : WEFT_SIM_NONE;
     if (shared) sim->pause_count += WEFT_SIM_PAUSES;
     if (sim->pause_count > INT32_MAX) return weft_error(INVALID_INPUT, "too many links that streams share");
   }
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->pause_count, &sim->pause));
+  // The pauses of a link are looked at together: they lie in one line of the cache.
+  weft_sim_pause_t* pauses;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->pause_count + WEFT_SIM_PAUSES, &pauses));
+  size_t group = WEFT_SIM_PAUSES * sizeof(*pauses);
+  sim->pause = (weft_sim_pause_t*)(((uintptr_t)pauses + group - 1) / group * group);
   return build_stops(sim);
 }
 
@@ -150,7 +153,7 @@ weft_status_t weft_sim_links_settle(weft_sim_t* sim) {
 }
 
 void weft_sim_links_reset(weft_sim_t* sim) {
-  for (int64_t l = 0; l < sim->link_count; ++l) sim->link_free[l] = sim->link_wavelets[l] = 0;
+  for (int64_t l = 0; l < sim->link_count; ++l) sim->link[l].free = sim->link_wavelets[l] = 0;
   for (int64_t p = 0; p < sim->pause_count; ++p) sim->pause[p] = (weft_sim_pause_t){0, 0};
 }
 
@@ -172,9 +175,10 @@ static weft_sim_pause_t* find_pause(weft_sim_pause_t* pauses, int64_t head, int6
 }
 
 int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64_t cycles) {
-  int64_t free = sim->link_free[link], start = weft_max_i64(head, free);
-  if (sim->link_pauses[link] >= 0) {
-    weft_sim_pause_t* pauses = &sim->pause[sim->link_pauses[link]];
+  weft_sim_link_t* record = &sim->link[link];
+  int64_t free = record->free, start = weft_max_i64(head, free);
+  if (record->pauses >= 0) {
+    weft_sim_pause_t* pauses = &sim->pause[record->pauses];
     weft_sim_pause_t* found = head < free ? find_pause(pauses, head, cycles) : NULL;
     if (found) {
       int64_t end = found->end;
@@ -185,6 +189,6 @@ int64_t weft_sim_link_reserve(weft_sim_t* sim, int32_t link, int64_t head, int64
     }
     remember(pauses, free, start);
   }
-  sim->link_free[link] = start + cycles;
+  record->free = start + cycles;
   return start;
 }

@@ -168,6 +168,7 @@ static weft_status_t load(weft_sim_t* sim) {
   WEFT_RETURN_IF_ERROR(load_io(sim));
   WEFT_RETURN_IF_ERROR(load_programs(sim));
   WEFT_RETURN_IF_ERROR(load_tiles(sim));
+  WEFT_RETURN_IF_ERROR(weft_sim_work_build(sim));
   WEFT_RETURN_IF_ERROR(weft_sim_routes_build(sim));
   return weft_sim_programs_verify(sim);
 }
@@ -194,8 +195,9 @@ void weft_sim_destroy(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->slot_count; ++s) weft_allocator_free(sim->allocator, sim->slot[s].memory);
   weft_sim_walk_cache_deinitialize(&sim->walks);
   for (int32_t s = 0; s < sim->source_count; ++s) weft_allocator_free(sim->allocator, sim->source[s].data);
-  for (int32_t s = 0; s < sim->stream_count; ++s) WEFT_ARRAY_FREE(sim->allocator, &sim->stream[s].data);
+  for (int32_t s = 0; s < sim->stream_count; ++s) weft_allocator_free(sim->allocator, sim->stream[s].data);
   for (size_t i = 0; sim->io && i < sim->image->io_count; ++i) weft_allocator_free(sim->allocator, sim->io[i].data);
+  WEFT_ARRAY_FREE(sim->allocator, &sim->templates);
   WEFT_ARRAY_FREE(sim->allocator, &sim->queue);
   weft_defects_deinitialize(&sim->defects);
   weft_arena_deinitialize(&sim->arena);

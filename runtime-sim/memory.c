@@ -44,7 +44,7 @@ void weft_sim_memory_use(weft_sim_t* sim, int32_t index, int64_t lo, int64_t hi,
 }
 
 // The place of an address within a tile. What is shared is missing in the tile's own memory.
-static uint8_t* tile_address(const weft_sim_t* sim, const weft_sim_slot_t* slot, int64_t address) {
+static uint8_t* tile_address(const weft_sim_t* sim, const weft_sim_slot_t* slot, uint8_t* memory, int64_t address) {
   int64_t own = address;
   for (uint32_t shared = slot->shared; shared; shared &= shared - 1) {
     const weft_image_segment_t* segment = segment_of(sim, slot, (uint32_t)__builtin_ctz(shared));
@@ -54,7 +54,7 @@ static uint8_t* tile_address(const weft_sim_t* sim, const weft_sim_slot_t* slot,
       return (uint8_t*)(uintptr_t)(sim->image->consts + segment->offset + (address - segment->address));
     own -= saved_bytes(segment);
   }
-  return slot->memory ? slot->memory + own : NULL;
+  return memory ? memory + own : NULL;
 }
 
 weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t index) {
@@ -63,26 +63,40 @@ weft_status_t weft_sim_memory_ready(weft_sim_t* sim, int32_t index) {
   int64_t bytes = slot->tile->memory_bytes;
   for (uint32_t shared = slot->shared; shared; shared &= shared - 1)
     bytes -= saved_bytes(segment_of(sim, slot, (uint32_t)__builtin_ctz(shared)));
-  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(sim->allocator, (size_t)weft_max_i64(bytes, 1), 1, (void**)&slot->memory));
+  bytes = weft_max_i64(bytes, 1);
+  weft_sim_job_t* job;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_CLEAR, index, &job));
+  WEFT_RETURN_IF_ERROR(weft_allocator_realloc(sim->allocator, (size_t)bytes, 1, (void**)&slot->memory));
+  job->clear.memory = slot->memory;
+  job->clear.bytes = (size_t)bytes;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_submit(sim));
+  int64_t fills = slot->fills;
+  slot->fills = 0;
+  return weft_sim_core_fill(sim, index, fills);
+}
+
+void weft_sim_memory_clear(const weft_sim_t* sim, int32_t index, uint8_t* memory, size_t bytes) {
+  const weft_sim_slot_t* slot = &sim->slot[index];
+  memset(memory, 0, bytes);
   for (uint32_t s = 0; s < slot->tile->segment_count; ++s) {
     const weft_image_segment_t* segment = segment_of(sim, slot, s);
     bool is_shared = s < MOST_SHARED && slot->shared >> s & 1;
     if (segment->size && !is_shared)
-      memcpy(tile_address(sim, slot, segment->address), sim->image->consts + segment->offset, segment->size);
+      memcpy(tile_address(sim, slot, memory, segment->address), sim->image->consts + segment->offset, segment->size);
   }
-  return weft_ok();
 }
 
-void weft_sim_memory_release(weft_sim_t* sim, int32_t slot_index) {
+weft_status_t weft_sim_memory_release(weft_sim_t* sim, int32_t slot_index) {
   weft_sim_slot_t* slot = &sim->slot[slot_index];
   for (int32_t s = 0; s < slot->source_count; ++s)
-    if (sim->source[sim->slot_sources[slot->first_source + s]].pending) return;
-  for (int32_t s = 0; s < slot->sink_count; ++s) {
-    int32_t index = sim->slot_sinks[slot->first_sink + s];
-    if (weft_sim_is_posted(&sim->sink[index])) return;
-  }
-  weft_allocator_free(sim->allocator, slot->memory);
+    if (sim->source[sim->slot_sources[slot->first_source + s]].pending) return weft_ok();
+  uint8_t* memory = slot->memory;
   slot->memory = NULL;
+  return weft_sim_work_release(sim, memory);
+}
+
+bool weft_sim_memory_is_over(const weft_sim_t* sim, int32_t slot) {
+  return sim->slot[slot].wait == WEFT_SIM_HALTED && !sim->slot[slot].memory;
 }
 
 // The io in whose area (of step 0) an address lies, or NONE. The areas ascend.
@@ -121,7 +135,7 @@ uint8_t* weft_sim_address(const weft_sim_t* sim, int32_t slot, int64_t base, int
   int64_t size;
   int32_t io;
   if (!weft_sim_address_exists(sim, slot, base, lo, hi, &size, &io)) return NULL;
-  if (io < 0) return tile_address(sim, &sim->slot[slot], base);
+  if (io < 0) return tile_address(sim, &sim->slot[slot], sim->slot[slot].memory, base);
   if (step >= sim->io[io].steps || !sim->io[io].data) return NULL;
   const weft_image_io_t* record = &sim->image->io[io];
   return sim->io[io].data + step * (int64_t)record->step_stride + (base - (int64_t)record->address);

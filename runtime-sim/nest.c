@@ -14,7 +14,7 @@ const char* weft_sim_nest_fault(weft_op_e op, weft_dtype_e dtype, weft_dtype_e d
   return NULL;
 }
 
-static void remove_loop(weft_sim_nest_t* nest, int32_t at) {
+void weft_sim_nest_remove_loop(weft_sim_nest_t* nest, int32_t at) {
   for (int32_t l = at; l + 1 < nest->loop_count; ++l) {
     nest->extent[l] = nest->extent[l + 1];
     for (int32_t o = 0; o < nest->operands; ++o) nest->stride[o][l] = nest->stride[o][l + 1];
@@ -55,8 +55,7 @@ static int64_t magnitude(int64_t value) {
   return value < 0 ? -value : value;
 }
 
-// Whether points with different indices of the loops that move the destination have destinations apart from each other.
-static bool is_injective(const weft_sim_nest_t* nest) {
+bool weft_sim_nest_is_injective(const weft_sim_nest_t* nest) {
   int64_t reach = (int64_t)weft_dtype_size(nest->destination_dtype);
   uint32_t left = 0;
   for (int32_t l = 0; l < nest->loop_count; ++l)
@@ -73,39 +72,43 @@ static bool is_injective(const weft_sim_nest_t* nest) {
   return true;
 }
 
-// How fast a loop would be as the innermost one: neighbours in memory go through the processor four at a time.
+// How fast a loop would be as the innermost one: neighbours in memory, or every other, go through the processor eight
+// at a time.
 static int64_t speed(const weft_sim_nest_t* nest, int32_t loop) {
+  enum { MOST = 32 };
   int64_t size = (int64_t)weft_dtype_size(nest->destination_dtype);
   bool neighbours = true;
-  for (int32_t o = 1; o < nest->operands; ++o)
-    neighbours = neighbours && (nest->stride[o][loop] == 0 || nest->stride[o][loop] == size);
-  return nest->extent[loop] * (neighbours ? 4 : 1);
+  for (int32_t o = 1; o < nest->operands; ++o) {
+    int64_t stride = nest->stride[o][loop];
+    neighbours = neighbours && (stride == 0 || stride == size || stride == 2 * size);
+  }
+  neighbours = neighbours && nest->stride[0][loop] == size;
+  return (nest->extent[loop] < MOST ? nest->extent[loop] : MOST) * (neighbours ? 8 : 1);
 }
 
 // A reduction in the innermost loop is a chain of dependent additions; over distinct destinations they are independent.
 static void move_parallel_loop_inwards(weft_sim_nest_t* nest) {
   int32_t last = nest->loop_count - 1, best = -1;
-  if (last < 1 || nest->stride[0][last] != 0 || nest->hazard || !is_injective(nest)) return;
+  if (last < 1 || nest->stride[0][last] != 0 || nest->hazard || !weft_sim_nest_is_injective(nest)) return;
   for (int32_t l = 0; l < last; ++l)
     if (nest->stride[0][l] != 0 && (best < 0 || speed(nest, l) >= speed(nest, best))) best = l;
   if (best < 0 || (nest->extent[best] < 4 && nest->extent[best] < nest->extent[last])) return;
   int64_t extent = nest->extent[best], stride[WEFT_SIM_OPERANDS];
   for (int32_t o = 0; o < nest->operands; ++o) stride[o] = nest->stride[o][best];
-  remove_loop(nest, best);
+  weft_sim_nest_remove_loop(nest, best);
   nest->extent[last] = extent;
   for (int32_t o = 0; o < nest->operands; ++o) nest->stride[o][last] = stride[o];
   ++nest->loop_count;
 }
 
-// Drops loops of one turn, joins loops that are one in memory, and moves a loop over distinct destinations inwards
-// where that leaves the order of updates of every destination as it was. Never changes a result.
+// Drops loops of one turn, joins loops that are one in memory, and looks for operands that overlap.
 static void simplify(weft_sim_nest_t* nest) {
   for (int32_t l = nest->loop_count - 1; l >= 0; --l)
-    if (nest->extent[l] == 1) remove_loop(nest, l);
+    if (nest->extent[l] == 1) weft_sim_nest_remove_loop(nest, l);
   for (int32_t l = nest->loop_count - 2; l >= 0; --l) {
     if (!is_one_loop(nest, l)) continue;
     nest->extent[l + 1] *= nest->extent[l];
-    remove_loop(nest, l);
+    weft_sim_nest_remove_loop(nest, l);
   }
   const uint8_t *lo, *hi;
   operand_hull(nest, 0, &lo, &hi);
@@ -119,11 +122,11 @@ static void simplify(weft_sim_nest_t* nest) {
     else
       nest->hazard = true;
   }
-  move_parallel_loop_inwards(nest);
 }
 
-weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control) {
-  simplify(nest);
+// A loop over distinct destinations goes inwards where that leaves the order of updates of every destination as it was.
+static weft_status_t execute(weft_sim_nest_t* nest, const weft_control_t* control) {
+  move_parallel_loop_inwards(nest);
   if (weft_sim_nest_is_contraction(nest)) return weft_sim_nest_contract(nest, control);
   weft_sim_row_fn run = weft_sim_row_f32(nest);
   if (!run) run = weft_sim_row_generic;
@@ -154,4 +157,16 @@ weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t*
     }
     if (l < 0) return weft_ok();
   }
+}
+
+static __attribute__((noinline)) weft_status_t execute_narrow(weft_sim_nest_t* nest, const weft_control_t* control) {
+  float room[WEFT_SIM_WIDEN_ROOM];
+  (void)weft_sim_nest_widen(nest, room);
+  return execute(nest, control);
+}
+
+weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control) {
+  simplify(nest);
+  bool narrow = nest->dtype == WEFT_DTYPE_F16 || nest->dtype == WEFT_DTYPE_BF16;
+  return narrow ? execute_narrow(nest, control) : execute(nest, control);
 }

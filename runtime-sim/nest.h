@@ -35,9 +35,34 @@ const char* weft_sim_nest_fault(weft_op_e op, weft_dtype_e dtype, weft_dtype_e d
 // nest is changed on the way.
 weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control);
 
+// nest_widen.c: makes a contraction of f16 or bf16 into one of f32, whose factors are in `room`. False: it is left as
+// it is.
+enum { WEFT_SIM_WIDEN_ROOM = 1 << 15 };
+bool weft_sim_nest_widen(weft_sim_nest_t* nest, float* room);
+
 // Whether a simplified nest is a contraction of aligned f32 that nest_contract.c runs as a whole; and that.
 bool weft_sim_nest_is_contraction(const weft_sim_nest_t* nest);
 weft_status_t weft_sim_nest_contract(const weft_sim_nest_t* nest, const weft_control_t* control);
+
+// Whether points with different indices of the loops that move the destination have destinations apart from each other.
+bool weft_sim_nest_is_injective(const weft_sim_nest_t* nest);
+void weft_sim_nest_remove_loop(weft_sim_nest_t* nest, int32_t at);
+
+// nest_block.c: rows * lanes destinations of a contraction. Strides are elements.
+typedef struct weft_sim_term_t {
+  int64_t first, second; // offsets of the two factors
+} weft_sim_term_t;
+typedef struct weft_sim_block_t {
+  int64_t rows, lanes;
+  float* d;
+  const float *along, *across;          // the factor that moves with the lanes, and the other
+  int64_t d_row, along_row, across_row; // from row to row
+  int64_t along_lane;                   // from lane to lane; of `d` it is 1
+  bool swapped;                         // `along` is the second factor of the terms
+} weft_sim_block_t;
+// Whether this processor can do it, by the strides of the lanes.
+bool weft_sim_block_applies(int64_t d_lane, int64_t first_lane, int64_t second_lane);
+void weft_sim_block_add(const weft_sim_block_t* block, const weft_sim_term_t* term, int64_t count);
 
 // Rows for any operation and type; and for the frequent ones on aligned f32 (NULL: none for this nest).
 void weft_sim_row_generic(const weft_sim_nest_t* nest, const weft_sim_row_t* row);

@@ -12,13 +12,12 @@ enum {
   CONTROL_POINTS = 1 << 20
 };
 
-// Offsets of the two factors of a term, in elements.
-typedef struct term_t {
-  int64_t first, second;
-} term_t;
+typedef weft_sim_term_t term_t;
 typedef struct contraction_t {
   int32_t reduce_end;                                    // the loops before it that don't move the destination reduce
   int64_t stride[WEFT_SIM_OPERANDS][WEFT_ISA_MAX_LOOPS]; // elements
+  bool in_blocks;
+  weft_sim_block_t block; // a block's shape; what it works on changes
 } contraction_t;
 
 bool weft_sim_nest_is_contraction(const weft_sim_nest_t* nest) {
@@ -140,9 +139,53 @@ static int64_t list_terms(const weft_sim_nest_t* nest, const contraction_t* c, i
   return count;
 }
 
-weft_status_t weft_sim_nest_contract(const weft_sim_nest_t* nest, const weft_control_t* control) {
+// A parallel loop over the rows of blocks: the longest along which one of the factors stays the same, else the longest.
+static int32_t choose_rows(const weft_sim_nest_t* nest) {
+  int32_t best = -1;
+  int64_t best_score = 1;
+  for (int32_t l = 0; l + 1 < nest->loop_count; ++l) {
+    if (nest->stride[0][l] == 0) continue;
+    bool shares = nest->stride[1][l] == 0 || nest->stride[2][l] == 0;
+    int64_t score = weft_min_i64(nest->extent[l], 64) * (shares ? 64 : 1);
+    if (score <= best_score) continue;
+    best_score = score;
+    best = l;
+  }
+  return best;
+}
+
+// Takes the rows' loop out of the nest, if blocks are a way to do it.
+static void prepare_blocks(weft_sim_nest_t* nest, contraction_t* c) {
+  int32_t inner = nest->loop_count - 1;
+  int64_t size = (int64_t)sizeof(float), first = nest->stride[1][inner] / size, second = nest->stride[2][inner] / size;
+  c->in_blocks = weft_sim_block_applies(nest->stride[0][inner] / size, first, second);
+  if (!c->in_blocks) return;
+  c->block = (weft_sim_block_t){
+      .rows = 1, .lanes = nest->extent[inner], .swapped = first == 0, .along_lane = first ? first : second};
+  int32_t rows = weft_sim_nest_is_injective(nest) ? choose_rows(nest) : -1;
+  if (rows < 0) return;
+  int32_t along = c->block.swapped ? 2 : 1;
+  c->block.rows = nest->extent[rows];
+  c->block.d_row = nest->stride[0][rows] / size;
+  c->block.along_row = nest->stride[along][rows] / size;
+  c->block.across_row = nest->stride[3 - along][rows] / size;
+  weft_sim_nest_remove_loop(nest, rows);
+}
+
+static void add_to_block(contraction_t* c, float* d, const float* a, const float* b, const term_t* term,
+                         int64_t count) {
+  c->block.d = d;
+  c->block.along = c->block.swapped ? b : a;
+  c->block.across = c->block.swapped ? a : b;
+  weft_sim_block_add(&c->block, term, count);
+}
+
+weft_status_t weft_sim_nest_contract(const weft_sim_nest_t* whole, const weft_control_t* control) {
+  weft_sim_nest_t loops = *whole, *nest = &loops;
+  contraction_t c = {.in_blocks = false};
+  prepare_blocks(nest, &c);
   int32_t inner = nest->loop_count - 1, begin = inner - 1;
-  contraction_t c = {.reduce_end = inner};
+  c.reduce_end = inner;
   int64_t terms = nest->extent[begin]; // of the loops that are listed: as many whole ones as there is room for
   while (begin > 0 && nest->stride[0][begin - 1] == 0 && terms * nest->extent[begin - 1] <= TERMS)
     terms *= nest->extent[--begin];
@@ -156,9 +199,13 @@ weft_status_t weft_sim_nest_contract(const weft_sim_nest_t* nest, const weft_con
   do {
     for (int64_t done = 0; done < terms; done += listed) { // in parts only along a single long loop
       const float *from_a = a + at[1] + done * c.stride[1][begin], *from_b = b + at[2] + done * c.stride[2][begin];
-      add_to_row(&c, inner, extent, d + at[0], from_a, from_b, term, weft_min_i64(listed, terms - done));
+      int64_t count = weft_min_i64(listed, terms - done);
+      if (c.in_blocks)
+        add_to_block(&c, d + at[0], from_a, from_b, term, count);
+      else
+        add_to_row(&c, inner, extent, d + at[0], from_a, from_b, term, count);
     }
-    unchecked += terms * extent;
+    unchecked += terms * extent * (c.in_blocks ? c.block.rows : 1);
     if (unchecked < CONTROL_POINTS) continue;
     unchecked = 0;
     WEFT_RETURN_IF_ERROR(weft_control_check(control, "simulate"));

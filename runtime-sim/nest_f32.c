@@ -85,9 +85,20 @@ static void row_mov(const weft_sim_nest_t* nest, const weft_sim_row_t* row) {
     for (int64_t i = 0; i < v.count; ++i) v.destination[i * v.d] = v.first[i * v.a];
 }
 
+// The condition is bytes, of any stride.
+static void row_select(const weft_sim_nest_t* nest, const weft_sim_row_t* row) {
+  (void)nest;
+  view_t v = view_of(row, true);
+  const uint8_t* condition = row->pointer[3];
+  int64_t step = row->stride[3];
+  for (int64_t i = 0; i < v.count; ++i)
+    v.destination[i * v.d] = condition[i * step] ? v.first[i * v.a] : v.second[i * v.b];
+}
+
 static bool is_aligned(const weft_sim_nest_t* nest) {
   uintptr_t bits = 0;
-  for (int32_t o = 0; o < nest->operands; ++o) {
+  int32_t floats = nest->op == WEFT_OP_SELECT ? 3 : nest->operands;
+  for (int32_t o = 0; o < floats; ++o) {
     bits |= (uintptr_t)nest->pointer[o];
     for (int32_t l = 0; l < nest->loop_count; ++l) bits |= (uintptr_t)nest->stride[o][l];
   }
@@ -111,6 +122,8 @@ weft_sim_row_fn weft_sim_row_f32(const weft_sim_nest_t* nest) {
     return nest->hazard || nest->in_place ? NULL : row_mla;
   case WEFT_OP_MOV:
     return row_mov;
+  case WEFT_OP_SELECT:
+    return row_select;
   default:
     return NULL;
   }

@@ -64,7 +64,23 @@ static int64_t load_integer(weft_dtype_e dtype, const uint8_t* p) {
 static void load(domain_e domain, weft_dtype_e dtype, const uint8_t* source, int64_t stride, int32_t count,
                  strip_t* out) {
   if (domain == DOMAIN_F64) EACH(out->d[i] = weft_dtype_load(dtype, p));
-  if (domain != DOMAIN_F32) EACH(out->s[i] = load_integer(dtype, p));
+  if (domain != DOMAIN_F32) {
+    int32_t word;
+    switch (dtype) {
+    case WEFT_DTYPE_I64:
+      EACH(memcpy(&out->s[i], p, sizeof(int64_t)));
+    case WEFT_DTYPE_I32:
+      EACH(memcpy(&word, p, sizeof(word)), out->s[i] = word);
+    case WEFT_DTYPE_I8:
+      EACH(out->s[i] = (int8_t)*p);
+    case WEFT_DTYPE_U8:
+      EACH(out->s[i] = *p);
+    case WEFT_DTYPE_BOOL:
+      EACH(out->s[i] = *p != 0);
+    default:
+      EACH(out->s[i] = load_integer(dtype, p));
+    }
+  }
   uint16_t bits;
   switch (dtype) {
   case WEFT_DTYPE_F32:
@@ -86,6 +102,10 @@ static void store_integer(weft_dtype_e dtype, uint64_t value, uint8_t* p) {
 
 static void store(domain_e domain, weft_dtype_e dtype, const strip_t* in, int32_t count, uint8_t* p, int64_t stride) {
   bool to_integer = !weft_dtype_is_float(dtype);
+  if (dtype == WEFT_DTYPE_BOOL && domain >= DOMAIN_SIGNED) {
+    for (int32_t i = 0; i < count; ++i, p += stride) *p = in->u[i] != 0;
+    return;
+  }
   for (int32_t i = 0; i < count; ++i, p += stride) {
     switch (domain) {
     case DOMAIN_F32:

@@ -1,42 +1,8 @@
 // Programs as untrusted input: everything that an instruction names is there before a cycle runs.
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "runtime-sim/internal.h"
-
-// Words [first, first + count) of the tile's program, parameters filled in.
-static void copy_words(const weft_sim_t* sim, const weft_image_tile_t* tile, uint32_t first, uint32_t count,
-                       uint32_t* out_words) {
-  const weft_image_t* image = sim->image;
-  const weft_image_program_t* program = &image->programs[tile->program];
-  memcpy(out_words, image->code + program->code + first, count * sizeof(*out_words));
-  const uint32_t* patches = image->patches + program->patches;
-  uint32_t low = 0, high = program->patch_count;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (patches[middle] < first)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  for (; low < program->patch_count && patches[low] < first + count; ++low)
-    out_words[patches[low] - first] = image->params[tile->params + low];
-}
-
-weft_status_t weft_sim_fetch(const weft_sim_t* sim, int32_t slot, uint32_t pc, weft_instruction_t* out_instruction) {
-  const weft_image_tile_t* tile = sim->slot[slot].tile;
-  uint32_t left = sim->image->programs[tile->program].code_words - pc, count = left < 2 ? left : 2;
-  uint32_t words[WEFT_SIM_MAX_WORDS];
-  copy_words(sim, tile, pc, count, words);
-  uint32_t length = count == 2 ? words[1] & 0xffff : count;
-  if (length > count) {
-    count = length < left ? length : left;
-    if (count > WEFT_SIM_MAX_WORDS) count = WEFT_SIM_MAX_WORDS;
-    copy_words(sim, tile, pc, count, words);
-  }
-  return weft_isa_decode(words, count, out_instruction);
-}
 
 typedef struct verifier_t {
   weft_sim_t* sim;
@@ -234,7 +200,7 @@ static weft_status_t verify_program(weft_sim_t* sim, int32_t slot) {
   int32_t index = 0;
   for (uint32_t pc = 0; pc < words; ++index) {
     weft_instruction_t instruction;
-    weft_status_t status = weft_sim_fetch(sim, slot, pc, &instruction);
+    weft_status_t status = weft_sim_fetch_first(sim, slot, pc, &instruction);
     const char* name = status ? "?" : weft_opcode_mnemonic(instruction.opcode);
     if (!status && verifier.halted) status = weft_error(INVALID_INPUT, "after the end of the program");
     if (!status) status = verify_instruction(&verifier, &instruction);
@@ -249,6 +215,7 @@ static weft_status_t verify_program(weft_sim_t* sim, int32_t slot) {
 }
 
 weft_status_t weft_sim_programs_verify(weft_sim_t* sim) {
+  WEFT_RETURN_IF_ERROR(weft_sim_templates_build(sim));
   for (int32_t slot = 0; slot < sim->slot_count; ++slot) WEFT_RETURN_IF_ERROR(verify_program(sim, slot));
   for (int32_t s = 0; s < sim->sink_count; ++s)
     WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->sink[s].depth, &sim->sink[s].time));

@@ -16,6 +16,7 @@ typedef struct builder_t {
   int32_t entry_count;
   port_key_t* port; // sorted
   int32_t port_count;
+  int32_t* tile_entry;   // [tile] its first entry, or the next one after it; and the end
   int32_t* input_base;   // [entry] first of its inputs in the arrays below
   int32_t* predecessor;  // [input] entry that feeds it, or NONE
   int32_t* input_port;   // [input] host colour that feeds it, or NONE
@@ -87,6 +88,12 @@ static weft_status_t verify_entries(builder_t* b) {
   if (b->image->routes_count > INT32_MAX / WEFT_DIRECTION_COUNT) return weft_error(INVALID_INPUT, "too many routes");
   b->entry_count = (int32_t)b->image->routes_count;
   for (int32_t e = 0; e < b->entry_count; ++e) WEFT_RETURN_IF_ERROR(verify_entry(b, e));
+  int32_t tiles = weft_sim_tile_count(b->sim);
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->scratch, (size_t)tiles + 1, &b->tile_entry));
+  for (int32_t tile = 0, e = 0; tile <= tiles; ++tile) {
+    while (e < b->entry_count && b->image->routes[e].tile < tile) ++e;
+    b->tile_entry[tile] = e;
+  }
   return weft_ok();
 }
 
@@ -166,18 +173,9 @@ static weft_status_t allocate(builder_t* b) {
 }
 
 static int32_t find_entry(const builder_t* b, int32_t tile, int32_t colour) {
-  int32_t low = 0, high = b->entry_count;
-  while (low < high) {
-    int32_t middle = low + (high - low) / 2;
-    const weft_image_route_t* route = &b->image->routes[middle];
-    if (route->tile < tile || (route->tile == tile && route->colour < colour))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  if (low == b->entry_count || b->image->routes[low].tile != tile || b->image->routes[low].colour != colour)
-    return WEFT_SIM_NONE;
-  return low;
+  for (int32_t e = b->tile_entry[tile]; e < b->tile_entry[tile + 1] && b->image->routes[e].colour <= colour; ++e)
+    if (b->image->routes[e].colour == colour) return e;
+  return WEFT_SIM_NONE;
 }
 
 static int32_t find_input(const weft_image_route_t* route, weft_direction_e direction) {

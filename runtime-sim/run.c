@@ -73,7 +73,7 @@ static void reset_slot(weft_sim_t* sim, weft_sim_slot_t* slot) {
   slot->wait = WEFT_SIM_RUNS;
   slot->in_chain = false;
   slot->pc = slot->body = slot->loop = 0;
-  slot->step = slot->trip = slot->trips = slot->time = slot->busy = slot->ramp_time = 0;
+  slot->step = slot->trip = slot->trips = slot->time = slot->busy = slot->ramp_time = slot->fills = 0;
   slot->energy = 0;
   weft_allocator_free(sim->allocator, slot->memory);
   slot->memory = NULL;
@@ -84,6 +84,8 @@ static void reset(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->source_count; ++s) {
     weft_sim_source_t* source = &sim->source[s];
     source->passed = 0;
+    weft_allocator_free(sim->allocator, source->data);
+    source->data = NULL;
     source->pending = source->repeats = source->staged = false;
     source->post_time = source->end_time = source->free_time = source->step = 0;
   }
@@ -95,6 +97,8 @@ static void reset(weft_sim_t* sim) {
   for (int32_t s = 0; s < sim->stream_count; ++s) {
     weft_sim_stream_t* stream = &sim->stream[s];
     stream->launching = false;
+    weft_allocator_free(sim->allocator, stream->data);
+    stream->data = NULL;
     stream->passed = stream->held = 0;
     stream->next_source = stream->posted_sinks = 0;
     stream->sinks_time = stream->root_time = stream->elements = 0;
@@ -140,6 +144,7 @@ weft_status_t weft_sim_run(weft_sim_t* sim, int64_t steps, const weft_control_t*
   reset(sim);
   sim->control = control;
   weft_status_t status = run_events(sim);
+  status = weft_status_join(status, weft_sim_work_finish(sim));
   sim->control = NULL;
   if (!status) status = weft_sim_links_settle(sim);
   if (status) return status;

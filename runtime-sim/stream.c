@@ -43,6 +43,8 @@ static weft_status_t compile_walk(weft_sim_t* sim, weft_sim_sink_t* sink, const 
     return weft_status_annotate(status, "receive of %s on colour %d", weft_sim_place(sim, sink->slot).text,
                                 sink->colour);
   sink->walk_pc = pc;
+  sink->base = recv->base[0];
+  sink->ring = recv->flags & WEFT_ISA_FLAG_RING ? recv->ring[0] : (weft_isa_ring_t){0, 1};
   return weft_ok();
 }
 
@@ -62,7 +64,10 @@ static weft_status_t post(weft_sim_t* sim, weft_sim_sink_t* sink) {
 weft_status_t weft_sim_post_recv(weft_sim_t* sim, int32_t index, const weft_instruction_t* instruction, uint32_t pc) {
   weft_sim_sink_t* sink = &sim->sink[index];
   sink->chained = instruction->opcode == WEFT_OPCODE_CHAIN;
-  if (!sink->chained) WEFT_RETURN_IF_ERROR(compile_walk(sim, sink, instruction, pc));
+  if (sink->chained)
+    sink->chain_elements = weft_sim_loop_points(instruction);
+  else
+    WEFT_RETURN_IF_ERROR(compile_walk(sim, sink, instruction, pc));
   sink->repeats = (instruction->flags & WEFT_ISA_FLAG_REPEAT) != 0;
   sink->pc = pc;
   sink->step = sim->slot[sink->slot].step;
@@ -88,14 +93,56 @@ static void packed_loops(const weft_instruction_t* instruction, int32_t operand,
   }
 }
 
-static weft_sim_nest_t nest_of(const weft_instruction_t* instruction, weft_op_e op) {
-  weft_sim_nest_t nest = {.op = op,
-                          .dtype = instruction->dtype,
-                          .destination_dtype = instruction->dtype,
-                          .loop_count = instruction->loop_count,
-                          .operands = 1 + weft_op_source_count(op)};
-  for (int32_t l = 0; l < nest.loop_count; ++l) nest.extent[l] = instruction->loop[l].extent;
-  return nest;
+static void begin_nest(const weft_instruction_t* instruction, weft_op_e op, weft_sim_nest_t* nest) {
+  nest->op = op;
+  nest->dtype = nest->destination_dtype = instruction->dtype;
+  nest->loop_count = instruction->loop_count;
+  nest->operands = 1 + weft_op_source_count(op);
+  for (int32_t l = 0; l < nest->loop_count; ++l) nest->extent[l] = instruction->loop[l].extent;
+}
+
+static weft_status_t give_copy(weft_sim_t* sim, weft_sim_buffer_t* from, size_t bytes, weft_sim_buffer_t* to,
+                               size_t offset) {
+  weft_sim_job_t* job;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_COPY, WEFT_SIM_NONE, &job));
+  job->needs = from;
+  job->writes = to;
+  job->move.source = from->data;
+  job->move.target = to->data + offset;
+  job->move.bytes = bytes;
+  return weft_sim_work_submit(sim);
+}
+
+static int64_t expected_elements(const weft_sim_sink_t* sink) {
+  return sink->chained ? sink->chain_elements : sink->walk->elements;
+}
+
+// Room for `bytes` behind the first `used`. What its sinks expect is only a hint: an image may say anything.
+static weft_status_t make_room(weft_sim_t* sim, weft_sim_stream_t* stream, size_t used, size_t bytes) {
+  enum { MOST_AHEAD = 1 << 20 };
+  if (stream->data && stream->data->capacity - used >= bytes) return weft_ok();
+  int64_t expected = weft_min_i64(expected_elements(&sim->sink[stream->first_sink]), MOST_AHEAD);
+  size_t capacity = (size_t)expected * weft_dtype_size((weft_dtype_e)stream->dtype);
+  if (capacity < used + bytes) capacity = stream->data ? 2 * (used + bytes) : used + bytes;
+  weft_sim_buffer_t *grown, *before = stream->data;
+  WEFT_RETURN_IF_ERROR(weft_sim_buffer_new(sim, capacity, &grown));
+  stream->data = grown;
+  if (!before) return weft_ok();
+  weft_status_t status = give_copy(sim, before, used, grown, 0);
+  return weft_status_join(status, weft_sim_work_release(sim, before));
+}
+
+static weft_status_t append_staged(weft_sim_t* sim, weft_sim_stream_t* stream, weft_sim_source_t* source, size_t used,
+                                   size_t bytes) {
+  weft_sim_buffer_t* staged = source->data;
+  source->data = NULL;
+  if (!stream->data) { // the stream's first: it takes the whole buffer over
+    stream->data = staged;
+    return weft_ok();
+  }
+  weft_status_t status = make_room(sim, stream, used, bytes);
+  if (!status) status = give_copy(sim, staged, bytes, stream->data, used);
+  return weft_status_join(status, weft_sim_work_release(sim, staged));
 }
 
 // Appends what the source sends to the stream's data.
@@ -109,33 +156,23 @@ static weft_status_t collect(weft_sim_t* sim, weft_sim_stream_t* stream, weft_si
     return weft_error(INVALID_INPUT, "%s, colour %d: the stream has more than %" PRId64 " bytes a step",
                       weft_sim_place(sim, source->slot).text, source->colour, WEFT_SIM_MAX_SEND_BYTES);
   size_t used = (size_t)(stream->elements * size), bytes = (size_t)(elements * size);
-  WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(sim->allocator, &stream->data, used + bytes));
   *out_elements = elements;
-  if (source->staged) {
-    memcpy(stream->data.data + used, source->data, bytes);
-    return weft_ok();
-  }
-  weft_sim_nest_t nest = nest_of(&instruction, WEFT_OP_MOV);
-  move_loops(&instruction, 1, &nest);
-  packed_loops(&instruction, 0, &nest);
-  nest.pointer[0] = stream->data.data + used;
+  if (source->staged) return append_staged(sim, stream, source, used, bytes);
+  WEFT_RETURN_IF_ERROR(make_room(sim, stream, used, bytes));
   WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, source->slot));
-  nest.pointer[1] =
+  weft_sim_job_t* job;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_NEST, source->slot, &job));
+  begin_nest(&instruction, WEFT_OP_MOV, &job->nest);
+  move_loops(&instruction, 1, &job->nest);
+  packed_loops(&instruction, 0, &job->nest);
+  job->writes = stream->data;
+  job->nest.pointer[0] = stream->data->data + used;
+  job->nest.pointer[1] =
       weft_sim_address(sim, source->slot, weft_isa_address(&instruction, 0, source->step), 0, 0, source->step);
-  if (!nest.pointer[1])
+  if (!job->nest.pointer[1])
     return weft_error(INTERNAL, "%s: no memory to send from", weft_sim_place(sim, source->slot).text);
   sim->slot[source->slot].energy += (double)bytes / 4 * sim->machine.energy.sram_word;
-  return weft_sim_nest_execute(&nest, sim->control);
-}
-
-static void store_span(const weft_sim_span_t* span, const uint8_t* data, size_t size, uint8_t* memory) {
-  const uint8_t* source = data + (size_t)span->position * size;
-  uint8_t* target = memory + span->target;
-  if (span->stride == (int64_t)size || span->count == 1) {
-    memcpy(target, source, (size_t)span->count * size);
-    return;
-  }
-  for (int64_t i = 0; i < span->count; ++i, source += size, target += span->stride) memcpy(target, source, size);
+  return weft_sim_work_submit(sim);
 }
 
 static weft_status_t count_mismatch(const weft_sim_t* sim, const weft_sim_stream_t* stream, const weft_sim_sink_t* sink,
@@ -153,18 +190,25 @@ static weft_status_t deliver_recv(weft_sim_t* sim, const weft_sim_stream_t* stre
   weft_sim_slot_t* slot = &sim->slot[sink->slot];
   const weft_sim_walk_t* walk = sink->walk;
   if (walk->elements != stream->elements) return count_mismatch(sim, stream, sink, walk->elements);
-  weft_instruction_t recv;
-  WEFT_RETURN_IF_ERROR(weft_sim_fetch(sim, sink->slot, sink->pc, &recv));
-  size_t size = weft_dtype_size(recv.dtype);
-  if (walk->taken > 0) {
+  weft_dtype_e dtype = (weft_dtype_e)stream->dtype;
+  size_t size = weft_dtype_size(dtype);
+  if (walk->taken > 0 && !weft_sim_memory_is_over(sim, sink->slot)) {
     WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, sink->slot));
-    uint8_t* memory = weft_sim_address(sim, sink->slot, weft_isa_address(&recv, 0, sink->done), 0, 0, sink->step);
+    int64_t address = sink->base + sink->done % sink->ring.depth * sink->ring.stride;
+    uint8_t* memory = weft_sim_address(sim, sink->slot, address, 0, 0, sink->step);
     if (!memory) return weft_error(INTERNAL, "%s: no memory to receive in", weft_sim_place(sim, sink->slot).text);
-    for (size_t s = 0; s < walk->spans.count; ++s) store_span(&walk->spans.data[s], stream->data.data, size, memory);
+    weft_sim_job_t* job;
+    WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_STORE, sink->slot, &job));
+    job->needs = stream->data;
+    job->move.source = stream->data->data;
+    job->move.target = memory;
+    job->move.bytes = size;
+    job->move.walk = walk;
+    WEFT_RETURN_IF_ERROR(weft_sim_work_submit(sim));
   }
   slot->energy += (double)walk->taken * (double)size / 4 * sim->machine.energy.sram_word;
   if (!weft_sim_is_host(sim, sink->slot)) { // streams that come at the same time share the ramp
-    int64_t taken = weft_machine_wavelets(&sim->machine, recv.dtype, walk->taken);
+    int64_t taken = weft_machine_wavelets(&sim->machine, dtype, walk->taken);
     slot->ramp_time = weft_max_i64(slot->ramp_time, sink->first_time) + taken;
     last = weft_max_i64(last, slot->ramp_time);
   }
@@ -181,24 +225,28 @@ static weft_status_t deliver_chain(weft_sim_t* sim, const weft_sim_stream_t* str
   int64_t points = weft_sim_loop_points(&chain), size = (int64_t)weft_dtype_size(chain.dtype);
   if (points != stream->elements) return count_mismatch(sim, stream, sink, points);
   weft_sim_source_t* out = NULL;
-  if (chain.out_colour >= 0) {
-    out = &sim->source[weft_sim_find_source(sim, sink->slot, chain.out_colour)];
-    WEFT_RETURN_IF_ERROR(weft_allocator_realloc(sim->allocator, (size_t)points, (size_t)size, (void**)&out->data));
-  }
   WEFT_RETURN_IF_ERROR(weft_sim_memory_ready(sim, sink->slot));
   uint8_t* memory = weft_sim_address(sim, sink->slot, weft_isa_address(&chain, 0, slot->step), 0, 0, 0);
   if (!memory) return weft_error(INTERNAL, "%s: no memory for a chain", weft_sim_place(sim, sink->slot).text);
-  weft_sim_nest_t nest = nest_of(&chain, chain.op);
-  packed_loops(&chain, 1, &nest);
-  move_loops(&chain, 2, &nest);
+  if (chain.out_colour >= 0) {
+    out = &sim->source[weft_sim_find_source(sim, sink->slot, chain.out_colour)];
+    WEFT_RETURN_IF_ERROR(weft_sim_buffer_new(sim, (size_t)(points * size), &out->data));
+  }
+  weft_sim_job_t* job;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_next(sim, WEFT_SIM_JOB_NEST, sink->slot, &job));
+  begin_nest(&chain, chain.op, &job->nest);
+  packed_loops(&chain, 1, &job->nest);
+  move_loops(&chain, 2, &job->nest);
   if (out)
-    packed_loops(&chain, 0, &nest);
+    packed_loops(&chain, 0, &job->nest);
   else
-    move_loops(&chain, 0, &nest);
-  nest.pointer[0] = out ? out->data : memory;
-  nest.pointer[1] = stream->data.data;
-  nest.pointer[2] = memory;
-  WEFT_RETURN_IF_ERROR(weft_sim_nest_execute(&nest, sim->control));
+    move_loops(&chain, 0, &job->nest);
+  job->needs = stream->data;
+  job->writes = out ? out->data : NULL;
+  job->nest.pointer[0] = out ? out->data->data : memory;
+  job->nest.pointer[1] = stream->data->data;
+  job->nest.pointer[2] = memory;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_submit(sim));
   weft_sim_core_account(sim, sink->slot, &chain, points);
   int64_t wavelets = weft_machine_wavelets(&sim->machine, chain.dtype, points);
   int64_t start = weft_max_i64(slot->time, sink->first_time) + 1;
@@ -239,6 +287,9 @@ static weft_status_t complete_step(weft_sim_t* sim, weft_sim_stream_t* stream, c
   for (int32_t s = 0; s < stream->sink_count; ++s)
     WEFT_RETURN_IF_ERROR(deliver(sim, stream, stream->first_sink + s, transit));
   stream->elements = 0;
+  weft_sim_buffer_t* data = stream->data;
+  stream->data = NULL;
+  WEFT_RETURN_IF_ERROR(weft_sim_work_release(sim, data));
   for (int32_t s = 0; s < stream->sink_count; ++s) {
     const weft_sim_sink_t* sink = &sim->sink[stream->first_sink + s];
     if (!weft_sim_is_posted(sink)) continue;

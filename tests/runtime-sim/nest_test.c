@@ -447,6 +447,51 @@ static void reductions_keep_their_order(void** state) {
   }
 }
 
+// Contractions whose rows and lanes come in all widths, with strides that a processor has ways for and others. Each
+// operand ends where its memory does.
+static void contractions_of_any_width(void** state) {
+  (void)state;
+  weft_rng_t rng;
+  weft_rng_seed(&rng, 4);
+  for (int32_t round = 0; round < 600; ++round) {
+    int64_t lanes = 1 + (int64_t)weft_rng_below(&rng, 50), rows = 1 + (int64_t)weft_rng_below(&rng, 20),
+            terms = 1 + (int64_t)weft_rng_below(&rng, 40), step = 1 + (int64_t)weft_rng_below(&rng, 3);
+    bool rows_share_weights = weft_rng_below(&rng, 2), swapped = weft_rng_below(&rng, 2);
+    int64_t width = step * (lanes - 1) + 1; // of a row of the factor along the lanes
+    int64_t along_rows = rows_share_weights ? rows : 1, across_rows = rows_share_weights ? 1 : rows;
+    int64_t counts[3] = {rows * lanes, along_rows * terms * width, across_rows * terms};
+    int64_t strides[3][3] = {
+        {lanes, 0, 1}, {rows_share_weights ? terms * width : 0, width, step}, {rows_share_weights ? 0 : terms, 1, 0}};
+    int32_t order[3] = {0, swapped ? 2 : 1, swapped ? 1 : 2};
+    weft_sim_nest_t nest = {.op = WEFT_OP_MLA,
+                            .dtype = WEFT_DTYPE_F32,
+                            .destination_dtype = WEFT_DTYPE_F32,
+                            .loop_count = 3,
+                            .operands = 3,
+                            .extent = {rows, terms, lanes}};
+    float* memory[3];
+    for (int32_t o = 0; o < 3; ++o) {
+      memory[o] = malloc((size_t)counts[o] * sizeof(float));
+      assert_non_null(memory[o]);
+      for (int64_t i = 0; i < counts[o]; ++i) memory[o][i] = (float)(weft_rng_unit(&rng) - 0.5);
+      nest.pointer[order[o]] = (uint8_t*)memory[o];
+      for (int32_t l = 0; l < 3; ++l) nest.stride[order[o]][l] = strides[o][l] * (int64_t)sizeof(float);
+    }
+    float* expected = malloc((size_t)counts[0] * sizeof(float));
+    assert_non_null(expected);
+    memcpy(expected, memory[0], (size_t)counts[0] * sizeof(float));
+    weft_sim_nest_t other = nest;
+    other.pointer[0] = (uint8_t*)expected;
+    reference(&other);
+    weft_status_t status = weft_sim_nest_execute(&nest, NULL);
+    assert_true(weft_is_ok(status));
+    if (memcmp(expected, memory[0], (size_t)counts[0] * sizeof(float)) != 0)
+      fail_msg("round %d: %d rows of %d lanes, step %d, %d terms", round, (int)rows, (int)lanes, (int)step, (int)terms);
+    free(expected);
+    for (int32_t o = 0; o < 3; ++o) free(memory[o]);
+  }
+}
+
 static void long_instructions_listen(void** state) {
   (void)state;
   uint8_t cell[8] = {0};
@@ -464,9 +509,8 @@ static void long_instructions_listen(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_operation_and_type),
-      cmocka_unit_test(loop_order_with_overlap),
-      cmocka_unit_test(reductions_keep_their_order),
+      cmocka_unit_test(every_operation_and_type),    cmocka_unit_test(loop_order_with_overlap),
+      cmocka_unit_test(reductions_keep_their_order), cmocka_unit_test(contractions_of_any_width),
       cmocka_unit_test(long_instructions_listen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

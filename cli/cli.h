@@ -29,6 +29,9 @@ WEFT_COMMANDS(X)
 void weft_cli_say(weft_cli_t* cli, const char* format, ...) __attribute__((format(printf, 2, 3)));
 // Sets up `control` from --quiet, --time-limit, --threads, --verbose.
 weft_status_t weft_cli_control(weft_cli_t* cli);
+// Whether the user asked once, by Ctrl-C, to end what has just ended: work that kept the best so far goes on from it.
+// The next Ctrl-C counts anew.
+bool weft_cli_take_interrupt(weft_cli_t* cli);
 // Writes text to `path`, or to standard output for NULL and "-".
 weft_status_t weft_cli_emit(weft_cli_t* cli, const char* path, const weft_text_t* text);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 static volatile sig_atomic_t cancelled; // the one thing that a signal handler may touch
@@ -75,6 +76,13 @@ weft_status_t weft_cli_control(weft_cli_t* cli) {
   if (!cli->quiet) cli->control.progress = on_progress;
   if (weft_options_has(&cli->options, "verbose")) cli->control.table = on_table;
   return weft_ok();
+}
+
+bool weft_cli_take_interrupt(weft_cli_t* cli) {
+  (void)cli;
+  if (cancelled != SIGINT) return false;
+  cancelled = 0;
+  return true;
 }
 
 weft_status_t weft_cli_emit(weft_cli_t* cli, const char* path, const weft_text_t* text) {

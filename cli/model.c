@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "cli/tensor_io.h"
 #include "passes/passes.h"
 
 weft_status_t weft_cli_context(weft_cli_t* cli, weft_tensor_context_t** out_context) {
@@ -72,10 +73,26 @@ static weft_status_t import_text(weft_cli_t* cli, const char* path, weft_tensor_
   return weft_ok();
 }
 
+static weft_status_t read_bound(weft_cli_t* cli, weft_host_tensor_t** out_bound, int32_t* out_count) {
+  while (weft_options_nth(&cli->options, "bind", *out_count)) ++*out_count;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(cli->arena, (size_t)*out_count + 1, out_bound));
+  for (int32_t i = 0; i < *out_count; ++i) {
+    const char *name, *source;
+    WEFT_RETURN_IF_ERROR(
+        weft_options_split(cli->arena, "bind", weft_options_nth(&cli->options, "bind", i), &name, &source));
+    WEFT_RETURN_IF_ERROR(weft_tensor_io_load(cli->arena, name, source, &(*out_bound)[i]));
+  }
+  return weft_ok();
+}
+
 weft_status_t weft_cli_import(weft_cli_t* cli, const char* path, weft_tensor_context_t* context,
                               weft_model_t* out_model) {
   size_t length = strlen(path);
-  if (length > 5 && !strcmp(path + length - 5, ".mlir")) return import_text(cli, path, context, out_model);
+  if (length > 5 && !strcmp(path + length - 5, ".mlir")) {
+    const char* bind = weft_options_nth(&cli->options, "bind", 0);
+    if (bind) return weft_error(INVALID_ARGUMENT, "--bind %s: %s is tensor IR, whose inputs are settled", bind, path);
+    return import_text(cli, path, context, out_model);
+  }
   weft_frontend_dim_t* dims = NULL;
   int32_t count = 0;
   while (weft_options_nth(&cli->options, "dim", count)) ++count;
@@ -91,5 +108,8 @@ weft_status_t weft_cli_import(weft_cli_t* cli, const char* path, weft_tensor_con
                         value);
     }
   }
-  return weft_frontend_import(context, cli->arena, path, dims, count, out_model);
+  weft_host_tensor_t* bound = NULL;
+  int32_t bound_count = 0;
+  WEFT_RETURN_IF_ERROR(read_bound(cli, &bound, &bound_count));
+  return weft_frontend_import_bound(context, cli->arena, path, dims, count, bound, bound_count, out_model);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 static const char* long_name(const weft_option_t* option) {
   const char* bar = strchr(option->name, '|');
   return bar ? bar + 1 : option->name;
@@ -12,39 +14,6 @@ static const char* long_name(const weft_option_t* option) {
 
 static char short_name(const weft_option_t* option) {
   return option->name[1] == '|' ? option->name[0] : 0;
-}
-
-// Levenshtein distance with one row; words here are short.
-static size_t edit_distance(const char* a, const char* b) {
-  size_t row[64];
-  size_t m = strlen(b);
-  if (m >= 64) return SIZE_MAX;
-  for (size_t j = 0; j <= m; ++j) row[j] = j;
-  for (size_t i = 1; a[i - 1]; ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= m; ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      size_t inserted = row[j - 1] + 1, deleted = row[j] + 1;
-      row[j] = replaced < inserted ? replaced : inserted;
-      if (deleted < row[j]) row[j] = deleted;
-    }
-  }
-  return row[m];
-}
-
-const char* weft_nearest_word(const char* word, const char* const* words, size_t count) {
-  const char* best = NULL;
-  size_t best_distance = 3;
-  for (size_t i = 0; i < count; ++i) {
-    size_t distance = edit_distance(word, words[i]);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = words[i];
-    }
-  }
-  return best;
 }
 
 static weft_status_t unknown_option(const weft_command_t* command, const char* word) {

@@ -47,5 +47,3 @@ weft_status_t weft_options_real(const weft_options_t* options, const char* name,
 // Splits "NAME=REST"; both in the arena.
 weft_status_t weft_options_split(weft_arena_t* arena, const char* option, const char* value, const char** out_name,
                                  const char** out_rest);
-// Of `count` words the one with the least edit distance to `word`, when that is small; else NULL.
-const char* weft_nearest_word(const char* word, const char* const* words, size_t count);

@@ -89,6 +89,23 @@ static weft_status_t make_random(weft_arena_t* arena, uint64_t seed, const weft_
   return weft_ok();
 }
 
+static weft_status_t load(weft_arena_t* arena, const char* source, const char* more, weft_host_tensor_t* out_tensor) {
+  if (ends_with(source, ".npy")) return weft_npy_read(arena, source, out_tensor);
+  if (ends_with(source, ".pb")) return weft_frontend_read_tensor(arena, source, out_tensor);
+  if (strchr(source, '=')) return read_literal(arena, source, out_tensor);
+  return weft_error(INVALID_ARGUMENT,
+                    "%s: cannot read '%s'; give FILE.npy, FILE.pb%s or a literal such as 2x2xf32=1 2 3 4",
+                    out_tensor->name, source, more);
+}
+
+weft_status_t weft_tensor_io_load(weft_arena_t* arena, const char* name, const char* source,
+                                  weft_host_tensor_t* out_tensor) {
+  *out_tensor = (weft_host_tensor_t){.name = name};
+  weft_status_t status = load(arena, source, "", out_tensor);
+  out_tensor->name = name;
+  return status;
+}
+
 weft_status_t weft_tensor_io_read(weft_arena_t* arena, const char* source, const weft_tensor_spec_t* spec,
                                   int64_t* inout_steps, weft_host_tensor_t* out_tensor) {
   *out_tensor = (weft_host_tensor_t){.name = spec->name};
@@ -97,17 +114,7 @@ weft_status_t weft_tensor_io_read(weft_arena_t* arena, const char* source, const
     out_tensor->dtype = spec->dtype;
     return make_random(arena, source[6] ? strtoull(source + 7, NULL, 10) : 1, spec, *inout_steps, out_tensor);
   }
-  if (ends_with(source, ".npy")) {
-    WEFT_RETURN_IF_ERROR(weft_npy_read(arena, source, out_tensor));
-  } else if (ends_with(source, ".pb")) {
-    WEFT_RETURN_IF_ERROR(weft_frontend_read_tensor(arena, source, out_tensor));
-  } else if (strchr(source, '=')) {
-    WEFT_RETURN_IF_ERROR(read_literal(arena, source, out_tensor));
-  } else {
-    return weft_error(INVALID_ARGUMENT,
-                      "%s: cannot read '%s'; give FILE.npy, FILE.pb, random:SEED or a literal such as 2x2xf32=1 2 3 4",
-                      spec->name, source);
-  }
+  WEFT_RETURN_IF_ERROR(load(arena, source, ", random:SEED", out_tensor));
   int32_t rank = out_tensor->rank;
   int64_t steps = 0;
   if (rank == spec->rank) {

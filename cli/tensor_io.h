@@ -11,6 +11,9 @@ typedef struct weft_tensor_spec_t {
   int64_t extent[8];
 } weft_tensor_spec_t;
 
+// Reads FILE.npy, FILE.pb or a literal "2x2xf32=1 2 3 4" as it is; `name` becomes the tensor's and stands in errors.
+weft_status_t weft_tensor_io_load(weft_arena_t* arena, const char* name, const char* source,
+                                  weft_host_tensor_t* out_tensor);
 // Reads `source`: FILE.npy, FILE.pb, "random" or "random:SEED", or a literal "2x2xf32=1 2 3 4". The result has `spec`'s
 // type, and its shape for each of *inout_steps inputs: a file whose first extent is a multiple of the spec's (or has
 // one more dimension in front) holds several. *inout_steps 0: set from it. Errors show both shapes.

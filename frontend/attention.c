@@ -141,6 +141,12 @@ BODY(within) {
   return s_select(b, s_compare(b, WEFT_ONNX_LT, x[2], count), x[0], s_const(x[0], b->p[0]));
 }
 
+// x: score, start, key
+BODY(from) {
+  scalar_t start = s_cast(b, x[1], x[2].dtype);
+  return s_select(b, s_compare(b, WEFT_ONNX_GE, x[2], start), x[0], s_const(x[0], b->p[0]));
+}
+
 static weft_status_t add_bias(node_t* node, value_t* bias, double masked, value_t** scores) {
   if (!bias) return weft_ok();
   shape_t shape = bias->shape, together;
@@ -159,10 +165,21 @@ static weft_status_t add_bias(node_t* node, value_t* bias, double masked, value_
                              scores);
 }
 
+// By a number of each batch; NULL: none.
+static weft_status_t mask_keys(node_t* node, weft_onnx_body_fn body, const double* p, value_t* limit, value_t* key,
+                               value_t** scores) {
+  int64_t batch = (*scores)->shape.extent[0];
+  if (!limit) return weft_ok();
+  NODE_REQUIRE(node, weft_onnx_count(limit) == batch, INVALID_INPUT, "key counts have shape %s, expected [%lld]",
+               weft_onnx_shape_format(&limit->shape).text, (long long)batch);
+  TRY(weft_onnx_reshape(node, limit, &(shape_t){4, {batch, 1, 1, 1}}, &limit));
+  return weft_onnx_pointwise(node, body, p, (*scores)->dtype, 3, (value_t*[]){*scores, limit, key}, scores);
+}
+
 static weft_status_t mask_scores(node_t* node, const weft_onnx_attention_t* attention, value_t** scores) {
   const int64_t* e = (*scores)->shape.extent;
   double p[] = {attention->masked, (double)attention->past};
-  value_t *key, *query, *count = attention->key_count;
+  value_t *key, *query;
   TRY(add_bias(node, attention->bias, attention->masked, scores));
   TRY(add_bias(node, attention->second_bias, attention->masked, scores));
   TRY(weft_onnx_iota(node, WEFT_DTYPE_I32, e[3], &key));
@@ -171,11 +188,8 @@ static weft_status_t mask_scores(node_t* node, const weft_onnx_attention_t* atte
     TRY(weft_onnx_unsqueeze(node, query, 1, &query));
     TRY(weft_onnx_pointwise(node, causal, p, (*scores)->dtype, 3, (value_t*[]){*scores, query, key}, scores));
   }
-  if (!count) return weft_ok();
-  NODE_REQUIRE(node, weft_onnx_count(count) == e[0], INVALID_INPUT, "key counts have shape %s, expected [%lld]",
-               weft_onnx_shape_format(&count->shape).text, (long long)e[0]);
-  TRY(weft_onnx_reshape(node, count, &(shape_t){4, {e[0], 1, 1, 1}}, &count));
-  return weft_onnx_pointwise(node, within, p, (*scores)->dtype, 3, (value_t*[]){*scores, count, key}, scores);
+  TRY(mask_keys(node, within, p, attention->key_count, key, scores));
+  return mask_keys(node, from, p, attention->key_start, key, scores);
 }
 
 static weft_status_t check_operands(node_t* node, const weft_onnx_attention_t* attention) {
@@ -196,6 +210,14 @@ static weft_status_t check_operands(node_t* node, const weft_onnx_attention_t* a
   return weft_ok();
 }
 
+// The change sees scores of the queries' type.
+static weft_status_t change(node_t* node, const weft_onnx_attention_t* attention, void* how, value_t** scores) {
+  weft_dtype_e dtype = (*scores)->dtype;
+  TRY(weft_onnx_cast(node, *scores, attention->query.value->dtype, scores));
+  TRY(attention->change(node, how, scores));
+  return weft_onnx_cast(node, *scores, dtype, scores);
+}
+
 weft_status_t weft_onnx_attend(node_t* node, const weft_onnx_attention_t* attention, value_t** out) {
   double p[] = {attention->scale, attention->softcap};
   value_t *scores, *kept[4];
@@ -208,8 +230,10 @@ weft_status_t weft_onnx_attend(node_t* node, const weft_onnx_attention_t* attent
   kept[WEFT_ONNX_SCORES_CAPPED] = scores;
   TRY(mask_scores(node, attention, &scores));
   kept[WEFT_ONNX_SCORES_BIASED] = scores;
+  if (attention->change) TRY(change(node, attention, attention->change_scores, &scores));
   TRY(weft_onnx_softmax(node, scores, 1u << 3, &scores));
   kept[WEFT_ONNX_SCORES_SOFTMAX] = scores;
+  if (attention->change) TRY(change(node, attention, attention->change_weights, &scores));
   TRY(weigh(node, attention, scores, out));
   if (attention->out_scores) TRY(weft_onnx_cast(node, kept[attention->scores_kind], dtype, attention->out_scores));
   return weft_onnx_cast(node, *out, dtype, out);

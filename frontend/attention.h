@@ -16,10 +16,13 @@ typedef struct weft_onnx_attention_t {
   value_t* second_bias; // likewise
   double masked;        // what a bool's false adds; -inf or a large negative number
   value_t* key_count;   // [batch]: keys from there on do not count. Or NULL
+  value_t* key_start;   // [batch]: keys before it do not count. Or NULL
   bool is_causal;       // query i sees keys up to i + past
   int64_t past;
-  int32_t scores_kind;  // which scores are wanted
-  value_t** out_scores; // NULL: none
+  weft_status_t (*change)(node_t* node, void* how, value_t** value); // what else happens to the scores; NULL: nothing
+  void *change_scores, *change_weights;                              // before and after the softmax
+  int32_t scores_kind;                                               // which scores are wanted
+  value_t** out_scores;                                              // NULL: none
 } weft_onnx_attention_t;
 
 // [batch, length, heads * size] -> heads.

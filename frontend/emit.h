@@ -70,9 +70,17 @@ weft_status_t weft_onnx_slice(node_t* node, value_t* value, const int64_t* offse
 weft_status_t weft_onnx_pad(node_t* node, value_t* value, const int64_t* low, const int64_t* high, double fill,
                             value_t** out); // negative: crops
 weft_status_t weft_onnx_concat(node_t* node, int32_t axis, int32_t count, value_t* const* inputs, value_t** out);
-// out[.., i, ..] = value[.., index[i], ..]: slices of the index list's runs, concatenated.
+// out[.., i, ..] = value[.., index[i], ..]: one piece where the list walks through a box, else slices of its runs,
+// concatenated.
 weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
                              value_t** out);
+// The same when the list walks through a box: one piece. *out_done is false for other lists.
+weft_status_t weft_onnx_take_box(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
+                                 value_t** out, bool* out_done);
+// data with updates[u, ..] at point[u], which gives the first `width` coordinates, when the points walk through a box:
+// what is around it and the updates are few pieces. *out_done is false for other points, and when two are equal.
+weft_status_t weft_onnx_put_box(node_t* node, value_t* data, int32_t width, int64_t count, const int64_t* point,
+                                value_t* updates, value_t** out, bool* out_done);
 // Keeps, drops or inserts extents of 1 only.
 weft_status_t weft_onnx_unsqueeze(node_t* node, value_t* value, int32_t axis, value_t** out);
 

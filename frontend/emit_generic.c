@@ -75,6 +75,9 @@ static weft_status_t constant_attribute(weft_onnx_builder_t* builder, const valu
 
 weft_status_t weft_onnx_materialize(weft_onnx_builder_t* builder, MlirLocation location, value_t* value,
                                     MlirValue* out) {
+  if (value->kind != WEFT_ONNX_TENSOR)
+    return weft_error(INVALID_INPUT, "'%s' is a sequence or an optional value where a tensor is expected",
+                      value->name ? value->name : "");
   if (!value->mlir.ptr) {
     MlirType type = weft_onnx_tensor_type(builder->context, value->dtype, &value->shape);
     MlirAttribute attribute;

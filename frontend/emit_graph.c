@@ -131,6 +131,10 @@ static weft_status_t emit_node(node_t* node) {
     return weft_onnx_function_call(node, function);
   }
   TRY(check_counts(node));
+  for (int32_t i = 0; i < node->input_count && !node->op->takes_sequences; ++i)
+    NODE_REQUIRE(node, !node->input[i] || node->input[i]->kind == WEFT_ONNX_TENSOR, INVALID_INPUT,
+                 "input %d is %s, expected a tensor", i,
+                 node->input[i]->kind == WEFT_ONNX_SEQUENCE ? "a sequence" : "an optional value that is none");
   return node->op->emit(node);
 }
 
@@ -154,14 +158,58 @@ static bool is_made(const weft_onnx_graph_t* graph, const Onnx__NodeProto* node)
   return node->n_output > 0;
 }
 
+// --- What became of the model's nodes
+
+static bool moves_only(MlirOperation op) {
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  if (mlirStringRefEqual(name, mlirStringRefCreateFromCString("scf.for"))) return false;
+  if (!mlirStringRefEqual(name, mlirStringRefCreateFromCString("linalg.generic"))) return true;
+  MlirBlock body = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, 0));
+  return mlirOperationEqual(mlirBlockGetFirstOperation(body), mlirBlockGetTerminator(body));
+}
+
+static weft_frontend_becomes_e what_became(const node_t* node, MlirOperation first) {
+  weft_frontend_becomes_e becomes = WEFT_FRONTEND_CONSTANT;
+  for (int32_t i = 0; i < node->output_count; ++i)
+    if (node->output[i] && !node->output[i]->data) becomes = WEFT_FRONTEND_NOTHING;
+  for (MlirOperation op = first; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+    if (mlirStringRefEqual(name, mlirStringRefCreateFromCString("arith.constant"))) continue;
+    if (!moves_only(op)) return WEFT_FRONTEND_COMPUTATION;
+    becomes = WEFT_FRONTEND_MOVEMENT;
+  }
+  return becomes;
+}
+
+// The last operation so far; null: none.
+static MlirOperation last_operation(MlirBlock block, MlirOperation from) {
+  MlirOperation op = mlirOperationIsNull(from) ? mlirBlockGetFirstOperation(block) : from, last = op;
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) last = op;
+  return last;
+}
+
+static weft_status_t note_node(const node_t* node, MlirOperation last_before) {
+  weft_onnx_builder_t* builder = node->builder;
+  if (node->graph->outer || node->graph->caller) return weft_ok();
+  weft_frontend_node_t* out = &builder->node[builder->node_count++];
+  MlirOperation first = mlirOperationIsNull(last_before) ? mlirBlockGetFirstOperation(builder->block)
+                                                         : mlirOperationGetNextInBlock(last_before);
+  out->op_type = weft_onnx_text(node->proto->op_type);
+  out->becomes = what_became(node, first);
+  return weft_arena_printf(builder->arena, &out->name, "%s:%s", out->op_type, weft_onnx_node_name(node->proto));
+}
+
 weft_status_t weft_onnx_emit_nodes(weft_onnx_builder_t* builder, weft_onnx_graph_t* graph, weft_text_t* list) {
+  MlirOperation last = {NULL};
   for (size_t i = 0; i < graph->proto->n_node; ++i) {
     int32_t index = graph->order[i];
     if (is_made(graph, graph->proto->node[index]) || !is_ready(graph, index)) continue;
     node_t node;
+    last = last_operation(builder->block, last);
     TRY(prepare_node(builder, graph, index, &node));
     weft_status_t status = emit_node(&node);
     if (!status) status = keep_outputs(graph, &node);
+    if (!status) status = note_node(&node, last);
     if (weft_status_code(status) != WEFT_STATUS_UNSUPPORTED) {
       TRY(status);
       continue;

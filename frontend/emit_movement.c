@@ -341,7 +341,10 @@ weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t
   }
   int32_t run_count = 0;
   int64_t run_total = 0;
+  bool is_done = false;
   for (int64_t at = 0; at < count; ++run_total) at += run_length(count - at, index + at, &step[axis]);
+  if (run_total > 1) TRY(weft_onnx_take_box(node, value, axis, count, index, out, &is_done));
+  if (is_done) return weft_ok();
   NODE_REQUIRE(node, value->data || run_total <= MAX_RUNS, UNSUPPORTED,
                "it picks %lld separate slices along axis %d, at most %d are supported", (long long)run_total, axis,
                MAX_RUNS);

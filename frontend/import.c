@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "frontend/bind.h"
 #include "frontend/emit_graph.h"
 #include "frontend/frontend.h"
 #include "frontend/io.h"
@@ -66,15 +67,18 @@ static weft_status_t assemble(weft_tensor_context_t* tensor_context, weft_onnx_b
 
 static weft_status_t import_graph(weft_tensor_context_t* context, weft_onnx_builder_t* builder,
                                   const Onnx__ModelProto* proto, const weft_frontend_dim_t* dims, int32_t dim_count,
-                                  weft_text_t* list, weft_model_t* model) {
+                                  const weft_host_tensor_t* bound, int32_t bound_count, weft_text_t* list,
+                                  weft_model_t* model) {
   weft_onnx_graph_t graph = {.proto = proto->graph, .opset_count = proto->n_opset_import, .opset = proto->opset_import};
   MlirValue* results;
   TRY(check_opset(&graph));
   TRY(weft_onnx_refuse_unsupported(builder, &graph, list));
   TRY(weft_onnx_graph_build(builder->arena, &graph));
   TRY(weft_onnx_read_initializers(builder, &graph));
-  TRY(weft_onnx_import_inputs(builder, &graph, dims, dim_count, model));
+  TRY(weft_onnx_bind_inputs(builder, &graph, bound, bound_count, dims, dim_count));
+  TRY(weft_onnx_import_inputs(builder, &graph, model));
   TRY(weft_onnx_emit_nodes(builder, &graph, list));
+  TRY(weft_onnx_check_dims_used(builder));
   TRY(weft_onnx_import_outputs(builder, &graph, model, &results));
   return assemble(context, builder, results, model);
 }
@@ -101,17 +105,31 @@ static weft_status_t unpack_model(weft_arena_t* arena, const char* path, weft_di
 
 weft_status_t weft_frontend_import(weft_tensor_context_t* context, weft_arena_t* arena, const char* path,
                                    const weft_frontend_dim_t* dims, int32_t dim_count, weft_model_t* out_model) {
+  return weft_frontend_import_bound(context, arena, path, dims, dim_count, NULL, 0, out_model);
+}
+
+weft_status_t weft_frontend_import_bound(weft_tensor_context_t* context, weft_arena_t* arena, const char* path,
+                                         const weft_frontend_dim_t* dims, int32_t dim_count,
+                                         const weft_host_tensor_t* bound, int32_t bound_count,
+                                         weft_model_t* out_model) {
   Onnx__ModelProto* proto;
   weft_text_t list;
   *out_model = (weft_model_t){.arena = arena};
   TRY(unpack_model(arena, path, &out_model->digest, &proto));
-  weft_onnx_builder_t builder = {.context = weft_tensor_context_mlir(context), .arena = arena, .model = proto};
+  weft_onnx_builder_t builder = {.context = weft_tensor_context_mlir(context),
+                                 .arena = arena,
+                                 .model = proto,
+                                 .dims = dims,
+                                 .dim_count = dim_count};
   TRY(folder_of(arena, path, &builder.folder));
   out_model->name = weft_onnx_text(proto->graph->name);
+  TRY(WEFT_ARENA_NEW(arena, proto->graph->n_node + 1, &builder.node));
   builder.block = mlirBlockCreate(0, NULL, NULL);
   weft_text_initialize(arena->allocator, &list);
-  weft_status_t status = import_graph(context, &builder, proto, dims, dim_count, &list, out_model);
+  weft_status_t status = import_graph(context, &builder, proto, dims, dim_count, bound, bound_count, &list, out_model);
   weft_text_deinitialize(&list);
   if (builder.block.ptr) mlirBlockDestroy(builder.block);
+  out_model->node = builder.node;
+  out_model->node_count = builder.node_count;
   return status ? weft_status_annotate(status, "while importing %s", path) : weft_ok();
 }

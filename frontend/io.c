@@ -38,8 +38,15 @@ static const weft_frontend_dim_t* find_dim(const weft_frontend_dim_t* dims, int3
   return NULL;
 }
 
-static weft_status_t input_shape(weft_arena_t* arena, const Onnx__ValueInfoProto* info, const weft_frontend_dim_t* dims,
-                                 int32_t dim_count, bool* used, weft_onnx_shape_t* shape, weft_text_t* unknown) {
+// NULL: not given.
+static const weft_frontend_dim_t* use_dim(const weft_onnx_builder_t* builder, const char* name) {
+  const weft_frontend_dim_t* found = find_dim(builder->dims, builder->dim_count, name);
+  if (found) builder->dim_used[found - builder->dims] = true;
+  return found;
+}
+
+static weft_status_t input_shape(const weft_onnx_builder_t* builder, const Onnx__ValueInfoProto* info,
+                                 weft_onnx_shape_t* shape, weft_text_t* unknown) {
   const Onnx__TensorShapeProto* declared = info->type->tensor_type->shape;
   if (!declared) return weft_error(UNSUPPORTED, "input '%s' has no shape, not even a rank", weft_onnx_text(info->name));
   shape->rank = (int32_t)declared->n_dim;
@@ -47,10 +54,9 @@ static weft_status_t input_shape(weft_arena_t* arena, const Onnx__ValueInfoProto
     const Onnx__TensorShapeProto__Dimension* dim = declared->dim[i];
     bool is_given = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value > 0;
     const char* name;
-    WEFT_RETURN_IF_ERROR(dimension_name(arena, info, i, &name));
-    const weft_frontend_dim_t* chosen = is_given ? NULL : find_dim(dims, dim_count, name);
+    WEFT_RETURN_IF_ERROR(dimension_name(builder->arena, info, i, &name));
+    const weft_frontend_dim_t* chosen = is_given ? NULL : use_dim(builder, name);
     shape->extent[i] = is_given ? dim->dim_value : chosen ? chosen->value : 0;
-    if (chosen) used[chosen - dims] = true;
     if (is_given || chosen) continue;
     WEFT_RETURN_IF_ERROR(
         weft_text_printf(unknown, "\n  dimension '%s', axis %zu of input '%s'", name, i, weft_onnx_text(info->name)));
@@ -74,6 +80,7 @@ static weft_status_t import_input(weft_onnx_builder_t* builder, weft_onnx_graph_
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, 1, &value));
   *value = (value_t){.name = weft_onnx_text(info->name), .dtype = dtype, .shape = *shape};
   value->bits = weft_onnx_bits(info->type->tensor_type->elem_type);
+  value->minifloat = weft_onnx_minifloat(info->type->tensor_type->elem_type);
   MlirType type = weft_onnx_tensor_type(builder->context, dtype, shape);
   MlirValue argument = mlirBlockAddArgument(builder->block, type, weft_onnx_location(builder->context, value->name));
   if (weft_onnx_count(value)) value->mlir = argument;
@@ -99,36 +106,33 @@ static weft_status_t check_dim_values(const weft_frontend_dim_t* dims, int32_t d
   return weft_ok();
 }
 
-// After it: each input's dimensions known, each option of use.
-static weft_status_t check_dims_used(const weft_frontend_dim_t* dims, int32_t dim_count, const bool* used,
-                                     const weft_text_t* unknown) {
-  if (unknown->count)
-    return weft_error(INVALID_ARGUMENT, "shapes must be static; give each unknown dimension with --dim NAME=N:%s",
-                      unknown->data);
-  for (int32_t i = 0; i < dim_count; ++i)
-    if (!used[find_dim(dims, dim_count, dims[i].name) - dims])
+weft_status_t weft_onnx_check_dims_used(const weft_onnx_builder_t* builder) {
+  const weft_frontend_dim_t* dims = builder->dims;
+  for (int32_t i = 0; i < builder->dim_count; ++i)
+    if (!builder->dim_used[find_dim(dims, builder->dim_count, dims[i].name) - dims])
       return weft_error(INVALID_ARGUMENT, "--dim %s: no input has an open dimension of this name", dims[i].name);
   return weft_ok();
 }
 
-static weft_status_t import_all(weft_onnx_builder_t* builder, weft_onnx_graph_t* graph, const weft_frontend_dim_t* dims,
-                                int32_t dim_count, weft_model_t* model, weft_text_t* unknown) {
+static weft_status_t import_all(weft_onnx_builder_t* builder, weft_onnx_graph_t* graph, weft_model_t* model,
+                                weft_text_t* unknown) {
   const Onnx__GraphProto* proto = graph->proto;
-  bool* used;
   weft_onnx_shape_t* shapes;
   weft_dtype_e* dtypes;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, (size_t)dim_count + 1, &used));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, (size_t)builder->dim_count + 1, &builder->dim_used));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, proto->n_input + 1, &shapes));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, proto->n_input + 1, &dtypes));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(builder->arena, proto->n_input + 1, &model->input));
-  WEFT_RETURN_IF_ERROR(check_dim_values(dims, dim_count));
+  WEFT_RETURN_IF_ERROR(check_dim_values(builder->dims, builder->dim_count));
   for (size_t i = 0; i < proto->n_input; ++i) { // all unknown dimensions at once
     const Onnx__TypeProto__Tensor* type;
     if (weft_onnx_graph_find(graph, weft_onnx_text(proto->input[i]->name))->producer != WEFT_ONNX_FROM_INPUT) continue;
     WEFT_RETURN_IF_ERROR(tensor_type(proto->input[i], "input", &type, &dtypes[i]));
-    WEFT_RETURN_IF_ERROR(input_shape(builder->arena, proto->input[i], dims, dim_count, used, &shapes[i], unknown));
+    WEFT_RETURN_IF_ERROR(input_shape(builder, proto->input[i], &shapes[i], unknown));
   }
-  WEFT_RETURN_IF_ERROR(check_dims_used(dims, dim_count, used, unknown));
+  if (unknown->count)
+    return weft_error(INVALID_ARGUMENT, "shapes must be static; give each unknown dimension with --dim NAME=N:%s",
+                      unknown->data);
   for (size_t i = 0; i < proto->n_input; ++i) {
     if (weft_onnx_graph_find(graph, weft_onnx_text(proto->input[i]->name))->producer != WEFT_ONNX_FROM_INPUT) continue;
     WEFT_RETURN_IF_ERROR(
@@ -137,13 +141,55 @@ static weft_status_t import_all(weft_onnx_builder_t* builder, weft_onnx_graph_t*
   return weft_ok();
 }
 
-weft_status_t weft_onnx_import_inputs(weft_onnx_builder_t* builder, weft_onnx_graph_t* graph,
-                                      const weft_frontend_dim_t* dims, int32_t dim_count, weft_model_t* model) {
+weft_status_t weft_onnx_import_inputs(weft_onnx_builder_t* builder, weft_onnx_graph_t* graph, weft_model_t* model) {
   weft_text_t unknown;
   weft_text_initialize(builder->arena->allocator, &unknown);
-  weft_status_t status = import_all(builder, graph, dims, dim_count, model, &unknown);
+  weft_status_t status = import_all(builder, graph, model, &unknown);
   weft_text_deinitialize(&unknown);
   return status;
+}
+
+// --- Outputs
+
+static const Onnx__ValueInfoProto* find_info(size_t count, Onnx__ValueInfoProto* const* infos, const char* name) {
+  for (size_t i = 0; i < count; ++i)
+    if (strcmp(weft_onnx_text(infos[i]->name), name) == 0) return infos[i];
+  return NULL;
+}
+
+weft_status_t weft_onnx_declared_extent(const node_t* node, int32_t rank, int32_t axis, int64_t* out) {
+  const char *output = weft_onnx_text(node->proto->output[0]), *name = "";
+  const Onnx__GraphProto* graph = node->graph ? node->graph->proto : NULL;
+  const Onnx__ValueInfoProto* info = graph ? find_info(graph->n_output, graph->output, output) : NULL;
+  if (graph && !info) info = find_info(graph->n_value_info, graph->value_info, output);
+  bool has_shape = info && info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE &&
+                   info->type->tensor_type->shape && info->type->tensor_type->shape->n_dim == (size_t)rank;
+  const Onnx__TensorShapeProto__Dimension* dim = has_shape ? info->type->tensor_type->shape->dim[axis] : NULL;
+  const weft_frontend_dim_t* given = NULL;
+  if (dim && dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value >= 0 &&
+      dim->dim_value < INT32_MAX) {
+    *out = dim->dim_value;
+    return weft_ok();
+  }
+  if (dim && dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) {
+    name = weft_onnx_text(dim->dim_param);
+    given = use_dim(node->builder, name);
+  }
+  if (!given) {
+    const char* place;
+    WEFT_RETURN_IF_ERROR(weft_arena_printf(node->builder->arena, &place, "%s.%d", output, axis));
+    given = use_dim(node->builder, place);
+    if (!name[0]) name = place;
+  }
+  NODE_REQUIRE(
+      node, given, UNSUPPORTED,
+      "how long its result is depends on elements that are known at run time only; say how much to keep at most "
+      "with --dim %s=N, or by a fixed shape of '%s' in the model",
+      name, output);
+  NODE_REQUIRE(node, given->value < INT32_MAX, INVALID_ARGUMENT, "--dim %s=%lld is too large", given->name,
+               (long long)given->value);
+  *out = given->value;
+  return weft_ok();
 }
 
 // Declared extents that are numbers must agree; names and missing ones say nothing.

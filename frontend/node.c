@@ -116,8 +116,8 @@ value_t* weft_onnx_input(const node_t* node, int32_t index) {
 
 static weft_status_t require_known(const node_t* node, int32_t index, const char* what, const value_t* value) {
   NODE_REQUIRE(node, value->data, UNSUPPORTED,
-               "input %d (%s, '%s') is computed at run time; Weft needs it to be constant while importing", index, what,
-               value->name ? value->name : "");
+               "input %d (%s, '%s') is known at run time only; Weft needs it to be constant while importing%s", index,
+               what, value->name ? value->name : "", weft_onnx_bind_hint(node, value));
   return weft_ok();
 }
 

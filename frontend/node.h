@@ -1,6 +1,7 @@
 // What an operator sees: its node, its inputs, its attributes, and where to put its outputs.
 #pragma once
 #include "base/status.h"
+#include "frontend/frontend.h"
 #include "frontend/scalar.h"
 #include "frontend/value.h"
 #include "onnx.pb-c.h"
@@ -16,8 +17,13 @@ typedef struct weft_onnx_builder_t { // where values are made
   weft_arena_t* arena;
   const Onnx__ModelProto* model;
   const char* folder;     // of the model's file, for external data
+  const struct weft_frontend_dim_t* dims; // that the user gives
+  int32_t dim_count;
+  bool* dim_used;
   int32_t resource_count; // resource blobs are numbered, so that names are unique in the module
-  int64_t emitted_nodes;  // loops are unrolled and functions inlined: the sum is limited
+  int32_t node_count;     // of the graph's nodes that were made
+  weft_frontend_node_t* node;
+  int64_t emitted_nodes; // loops are unrolled and functions inlined: the sum is limited
 } weft_onnx_builder_t;
 
 typedef struct weft_onnx_operator_t weft_onnx_operator_t;
@@ -58,6 +64,9 @@ weft_status_t weft_onnx_attribute_proto(const node_t* node, const char* name, co
 
 // --- Inputs.
 value_t* weft_onnx_input(const node_t* node, int32_t index); // NULL when left out
+// For the end of a message about a value that has to be known: "; make it constant with --bind k=VALUE", of the graph
+// inputs it is made from when they are few, else "". (bind.c)
+const char* weft_onnx_bind_hint(const node_t* node, const value_t* value);
 // Integers of a known input; *out_count is -1 when it is left out. Not known while importing: UNSUPPORTED, naming it.
 weft_status_t weft_onnx_known_ints(const node_t* node, int32_t index, const char* what, int32_t max, int64_t* out,
                                    int32_t* out_count);

@@ -1,8 +1,8 @@
 // Results whose length depends on the elements. Known elements decide it while importing. At run time the model has to
-// declare the result's shape: so many are kept, and what is left of them is filled.
+// declare the result's length, or --dim gives it: so many are kept, and what is left of them is filled.
 #include <string.h>
 
-#include "frontend/graph.h"
+#include "frontend/io.h"
 #include "frontend/operators.h"
 
 #define BODY(name) static scalar_t name(body_t* b, const scalar_t* x)
@@ -30,33 +30,9 @@ BODY(plus_one) {
   return s_add(b, x[0], s_const(x[0], 1));
 }
 
-static const Onnx__ValueInfoProto* find_info(size_t count, Onnx__ValueInfoProto* const* infos, const char* name) {
-  for (size_t i = 0; i < count; ++i)
-    if (strcmp(weft_onnx_text(infos[i]->name), name) == 0) return infos[i];
-  return NULL;
-}
-
-// What the model says an axis of the node's result has.
-static weft_status_t declared_extent(const node_t* node, int32_t rank, int32_t axis, int64_t* out) {
-  const char* name = weft_onnx_text(node->proto->output[0]);
-  const Onnx__GraphProto* graph = node->graph ? node->graph->proto : NULL;
-  const Onnx__ValueInfoProto* info = graph ? find_info(graph->n_output, graph->output, name) : NULL;
-  if (graph && !info) info = find_info(graph->n_value_info, graph->value_info, name);
-  bool has_shape = info && info->type && info->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE &&
-                   info->type->tensor_type->shape && info->type->tensor_type->shape->n_dim == (size_t)rank;
-  const Onnx__TensorShapeProto__Dimension* dim = has_shape ? info->type->tensor_type->shape->dim[axis] : NULL;
-  bool is_fixed = dim && dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-  NODE_REQUIRE(node, is_fixed && dim->dim_value >= 0 && dim->dim_value < INT32_MAX, UNSUPPORTED,
-               "how long its result is depends on elements that are computed at run time; a fixed shape of '%s' in the "
-               "model would decide it",
-               name);
-  *out = dim->dim_value;
-  return weft_ok();
-}
-
 // How many flags are set, or the declared extent.
 static weft_status_t length_of(node_t* node, const value_t* flags, int32_t rank, int32_t axis, int64_t* out) {
-  if (!flags->data) return declared_extent(node, rank, axis, out);
+  if (!flags->data) return weft_onnx_declared_extent(node, rank, axis, out);
   *out = 0;
   for (int64_t i = 0; i < weft_onnx_count(flags); ++i) *out += weft_onnx_load_int(flags, i) != 0;
   return weft_ok();
@@ -86,9 +62,8 @@ static weft_status_t count_before(node_t* node, value_t* flags, value_t** out) {
   return weft_onnx_generic(node, &generic, out);
 }
 
-// value: [outer, flags, inner] -> [outer, length, inner]
-static weft_status_t keep_flagged(node_t* node, value_t* flags, value_t* before, value_t* value, int64_t length,
-                                  value_t** out) {
+weft_status_t weft_onnx_keep_flagged(node_t* node, value_t* flags, value_t* before, value_t* value, int64_t length,
+                                     value_t** out) {
   value_t* position;
   const int64_t* extent = value->shape.extent;
   TRY(weft_onnx_iota(node, WEFT_DTYPE_I32, length, &position));
@@ -122,7 +97,7 @@ weft_status_t weft_onnx_compact(node_t* node, value_t* flags, int32_t count, val
     } else { // 0 would be an index; so they count from 1 until they are kept
       TRY(weft_onnx_unary(node, plus_one, NULL, part[i], &part[i]));
       TRY(weft_onnx_reshape(node, part[i], &(shape_t){3, {1, weft_onnx_count(flags), 1}}, &part[i]));
-      TRY(keep_flagged(node, flags, before, part[i], length, &part[i]));
+      TRY(weft_onnx_keep_flagged(node, flags, before, part[i], length, &part[i]));
       TRY(weft_onnx_unary(node, less_one, NULL, part[i], &part[i]));
     }
     TRY(weft_onnx_reshape(node, part[i], &shape, &part[i]));
@@ -173,15 +148,15 @@ static weft_status_t emit_compress(node_t* node) {
   result.extent[axis] = length;
   TRY(count_before(node, flags, &before));
   TRY(weft_onnx_reshape(node, value, &flat, &value));
-  TRY(keep_flagged(node, flags, before, value, length, &value));
+  TRY(weft_onnx_keep_flagged(node, flags, before, value, length, &value));
   return weft_onnx_reshape(node, value, &result, &node->output[0]);
 }
 
 static const weft_onnx_operator_t operators[] = {
     OPERATOR("Compress", 9, 2, 2, 1, emit_compress,
-             "with a condition of run time the model has to fix the result's shape"),
+             "with a condition of run time the model or --dim has to fix the result's length"),
     OPERATOR("NonZero", 9, 1, 1, 1, emit_non_zero,
-             "with an input of run time the model has to fix the result's shape, filled with -1"),
+             "with an input of run time the model or --dim has to fix the result's length, filled with -1"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_compact = {"Lengths that depend on elements", operators};

@@ -34,18 +34,22 @@ static weft_status_t run_both(node_t* node, value_t* condition) {
   TRY(weft_onnx_reshape(node, condition, &(shape_t){0}, &condition));
   for (int32_t i = 0; i < node->output_count; ++i) {
     value_t *no = taken[0][i], *yes = taken[1][i];
+    NODE_REQUIRE(node, no->kind == WEFT_ONNX_TENSOR && yes->kind == WEFT_ONNX_TENSOR, UNSUPPORTED,
+                 "input 0 (cond) is known at run time only, and the branches give sequences%s",
+                 weft_onnx_bind_hint(node, condition));
     NODE_REQUIRE(node, no->dtype == yes->dtype && weft_onnx_shape_equal(&no->shape, &yes->shape), UNSUPPORTED,
-                 "input 0 (cond) is computed at run time, and the branches give %s of %s and %s of %s", //
+                 "input 0 (cond) is known at run time only, and the branches give %s of %s and %s of %s%s",
                  weft_onnx_shape_format(&yes->shape).text, weft_dtype_name(yes->dtype),
-                 weft_onnx_shape_format(&no->shape).text, weft_dtype_name(no->dtype));
+                 weft_onnx_shape_format(&no->shape).text, weft_dtype_name(no->dtype),
+                 weft_onnx_bind_hint(node, condition));
     TRY(weft_onnx_pointwise(node, choose, NULL, no->dtype, 3, (value_t*[]){condition, yes, no}, &node->output[i]));
   }
   return weft_ok();
 }
 
 static weft_status_t require_bool(node_t* node, const value_t* value) {
-  NODE_REQUIRE(node, value->dtype == WEFT_DTYPE_BOOL && weft_onnx_count(value) == 1, INVALID_INPUT,
-               "the condition is %s of shape %s, expected one bool", weft_dtype_name(value->dtype),
+  NODE_REQUIRE(node, value->kind == WEFT_ONNX_TENSOR && value->dtype == WEFT_DTYPE_BOOL && weft_onnx_count(value) == 1,
+               INVALID_INPUT, "the condition is %s of shape %s, expected one bool", weft_dtype_name(value->dtype),
                weft_onnx_shape_format(&value->shape).text);
   return weft_ok();
 }
@@ -74,6 +78,7 @@ static weft_status_t add_rows(node_t* node, rows_t* rows, value_t* const* values
       if (rows->room) memcpy(grown, rows->row[i], (size_t)rows->room * sizeof(value_t*));
       rows->row[i] = grown;
     }
+    NODE_REQUIRE(node, values[i]->kind == WEFT_ONNX_TENSOR, INVALID_INPUT, "a trip gives a sequence to collect");
     rows->row[i][rows->trips] = values[i];
   }
   if (rows->trips == rows->room) rows->room = rows->room * 2 + 16;
@@ -116,7 +121,8 @@ static weft_status_t join_rows(node_t* node, const rows_t* rows, size_t output, 
 static weft_status_t condition_holds(node_t* node, const value_t* condition, const char* what, bool* out) {
   TRY(require_bool(node, condition));
   NODE_REQUIRE(node, condition->data, UNSUPPORTED,
-               "%s is computed at run time; Weft unrolls loops, and needs to know it while importing", what);
+               "%s is known at run time only; Weft unrolls loops, and needs to know it while importing%s", what,
+               weft_onnx_bind_hint(node, condition));
   *out = weft_onnx_load_int(condition, 0) != 0;
   return weft_ok();
 }
@@ -304,7 +310,7 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("If", 1, 1, 1, WEFT_ONNX_ANY, emit_if,
              "a condition of run time: both branches are computed, and must give the same shapes"),
     OPERATOR("Loop", 1, 2, WEFT_ONNX_ANY, WEFT_ONNX_ANY, emit_loop, "unrolled: trip count and conditions are constant",
-             .has_gaps = true),
+             .has_gaps = true, .takes_sequences = true),
     OPERATOR("Scan", 8, 1, WEFT_ONNX_ANY, WEFT_ONNX_ANY, emit_scan, "unrolled", .has_gaps = true),
     {0}};
 

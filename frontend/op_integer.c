@@ -208,8 +208,38 @@ static weft_status_t emit_dynamic_matmul(node_t* node) {
   return scaled_product(node, product, scale, in[2], weft_onnx_input(node, 4));
 }
 
+BODY(times) { // p: factor
+  return s_mul(b, x[0], s_const(x[0], b->p[0]));
+}
+
+static weft_status_t transposed_matrix(node_t* node, const char* attribute, value_t* value, value_t** out) {
+  int64_t is_wanted;
+  *out = value;
+  NODE_REQUIRE(node, value->shape.rank == 2, INVALID_INPUT, "an operand has shape %s, expected a matrix",
+               weft_onnx_shape_format(&value->shape).text);
+  TRY(weft_onnx_attribute_int(node, attribute, 0, &is_wanted));
+  return is_wanted ? weft_onnx_transpose(node, value, (int32_t[]){1, 0}, out) : weft_ok();
+}
+
+// A, A scale, A zero, B, B scale, B zero, C in i32, y scale, y zero; without y scale the result is in float.
+static weft_status_t emit_qgemm(node_t* node) {
+  value_t *a, *b, *product, *scale, **in = node->input, *c = weft_onnx_input(node, 6), *y_scale;
+  double p[1];
+  TRY(weft_onnx_attribute_float(node, "alpha", 1, &p[0]));
+  TRY(transposed_matrix(node, "transA", in[0], &a));
+  TRY(transposed_matrix(node, "transB", in[3], &b));
+  TRY(matmul(node, a, in[2], b, in[5], &product));
+  if (c) TRY(weft_onnx_binary(node, weft_onnx_body_add, product, c, &product));
+  TRY(weft_onnx_unary(node, times, p, in[1], &scale));
+  y_scale = weft_onnx_input(node, 7);
+  if (!y_scale) return scaled_product(node, product, scale, in[4], NULL);
+  NODE_REQUIRE(node, weft_onnx_input(node, 8), INVALID_INPUT, "y_scale comes without a zero point");
+  return requantized(node, product, scale, in[4], y_scale, in[8], &node->output[0]);
+}
+
 static const weft_onnx_operator_t microsoft[] = {OPERATOR("DynamicQuantizeMatMul", 1, 3, 5, 1, emit_dynamic_matmul, ""),
                                                  OPERATOR("MatMulIntegerToFloat", 1, 4, 7, 1, emit_matmul_to_float, ""),
+                                                 OPERATOR("QGemm", 1, 6, 9, 1, emit_qgemm, ""),
                                                  {0}};
 
 const weft_onnx_family_t weft_onnx_family_microsoft_integer = {"com.microsoft: integer products", microsoft};

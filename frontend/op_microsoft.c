@@ -41,15 +41,25 @@ static weft_status_t swap_last(node_t* node, const char* attribute, value_t** va
   return weft_onnx_transpose(node, *value, permutation, value);
 }
 
+// The first axis becomes the last but one.
+static weft_status_t move_first(node_t* node, const char* attribute, value_t** value) {
+  int64_t is_wanted;
+  int32_t permutation[WEFT_ONNX_MAX_RANK], rank = (*value)->shape.rank;
+  TRY(weft_onnx_attribute_int(node, attribute, 0, &is_wanted));
+  if (!is_wanted) return weft_ok();
+  NODE_REQUIRE(node, rank >= 3, INVALID_INPUT, "%s needs an operand of rank 3 at least, got %s", attribute,
+               weft_onnx_shape_format(&(*value)->shape).text);
+  for (int32_t i = 0; i < rank; ++i) permutation[i] = i < rank - 2 ? i + 1 : i == rank - 2 ? 0 : i;
+  return weft_onnx_transpose(node, *value, permutation, value);
+}
+
 static weft_status_t emit_fused_matmul(node_t* node) {
   value_t *a = node->input[0], *b = node->input[1];
   double p[1];
-  int64_t batch_a, batch_b;
   weft_dtype_e dtype = a->dtype;
   TRY(weft_onnx_attribute_float(node, "alpha", 1, &p[0]));
-  TRY(weft_onnx_attribute_int(node, "transBatchA", 0, &batch_a));
-  TRY(weft_onnx_attribute_int(node, "transBatchB", 0, &batch_b));
-  NODE_REQUIRE(node, !batch_a && !batch_b, UNSUPPORTED, "transBatchA and transBatchB are not supported");
+  TRY(move_first(node, "transBatchA", &a));
+  TRY(move_first(node, "transBatchB", &b));
   TRY(swap_last(node, "transA", &a));
   TRY(swap_last(node, "transB", &b));
   TRY(weft_onnx_matmul(node, a, b, &node->output[0]));
@@ -61,7 +71,8 @@ BODY(clipped) { // p: lowest, highest
   return s_clamp(b, x[0], b->p[0], b->p[1]);
 }
 
-// Attributes `activation` and `activation_params`: the parameters of the operator of that name, in its order.
+// Attributes `activation` and `activation_params`, or `activation_alpha` and so on: the parameters of the operator of
+// that name, in its order.
 static weft_status_t fused_activation(node_t* node, value_t** value) {
   const char* name;
   const Onnx__AttributeProto* given;
@@ -80,6 +91,8 @@ static weft_status_t fused_activation(node_t* node, value_t** value) {
   for (size_t i = 0; i < WEFT_ONNX_MAX_PARAMETERS; ++i) {
     if (op) p[i] = op->parameter[i].otherwise;
     if (given && i < given->n_floats) p[i] = (double)given->floats[i];
+    static const char* const single[] = {"activation_alpha", "activation_beta", "activation_gamma"};
+    if (!given) TRY(weft_onnx_attribute_float(node, single[i], p[i], &p[i]));
   }
   return weft_onnx_unary(node, op ? op->body : clipped, p, *value, value);
 }
@@ -92,6 +105,13 @@ static weft_status_t emit_fused_conv(node_t* node) {
   if (inner.input_count > 3) inner.input_count = 3;
   TRY(inner.op->emit(&inner));
   if (addend) TRY(weft_onnx_binary(node, weft_onnx_body_add, node->output[0], addend, &node->output[0]));
+  return fused_activation(node, &node->output[0]);
+}
+
+static weft_status_t emit_fused_gemm(node_t* node) {
+  node_t inner = *node;
+  inner.op = weft_onnx_operator_find("Gemm");
+  TRY(inner.op->emit(&inner));
   return fused_activation(node, &node->output[0]);
 }
 
@@ -167,12 +187,14 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("EmbedLayerNormalization", 1, 7, 9, 3, emit_embedding, "", .has_gaps = true),
     OPERATOR("FastGelu", 1, 1, 2, 1, emit_activation, "", .body = weft_onnx_body_gelu_tanh),
     OPERATOR("FusedConv", 1, 2, 4, 1, emit_fused_conv, "1 to 3 spatial axes"),
-    OPERATOR("FusedMatMul", 1, 2, 2, 1, emit_fused_matmul, "no transBatchA, transBatchB"),
+    OPERATOR("FusedMatMul", 1, 2, 2, 1, emit_fused_matmul, ""),
+    OPERATOR("FusedGemm", 1, 2, 3, 1, emit_fused_gemm, ""),
     OPERATOR("Gelu", 1, 1, 1, 1, emit_activation, "", .body = weft_onnx_body_gelu),
     OPERATOR("QuickGelu", 1, 1, 1, 1, emit_activation, "", .body = quick_gelu, .parameter = {{"alpha", 1.702}}),
     OPERATOR("SimplifiedLayerNormalization", 1, 2, 2, 2, emit_simplified_norm, ""),
     OPERATOR("SkipLayerNormalization", 1, 3, 5, 4, emit_skip_norm, ""),
     OPERATOR("SkipSimplifiedLayerNormalization", 1, 3, 4, 4, emit_skip_norm, "", .kind = 1),
+    OPERATOR("TransposeMatMul", 1, 2, 2, 1, emit_fused_matmul, "as FusedMatMul"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_microsoft = {"com.microsoft", operators};

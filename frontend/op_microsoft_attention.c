@@ -13,11 +13,18 @@ BODY(is_set) {
 
 // --- Masks
 
-// Integers of shape [batch] count keys; those of [batch, keys], [batch, queries, keys] and
-// [batch, 1, queries, keys] are 0 for what does not count.
+// Integers of shape [batch] count keys, those of [2 * batch] say where they end and then where they begin; those of
+// [batch, keys], [batch, queries, keys] and [batch, 1, queries, keys] are 0 for what does not count.
 static weft_status_t apply_mask(node_t* node, value_t* mask, int64_t batch, weft_onnx_attention_t* attention) {
   if (!mask) return weft_ok();
   shape_t shape = mask->shape;
+  bool has_starts = shape.rank == 1 && shape.extent[0] == 2 * batch && batch > 0;
+  if (has_starts) {
+    for (int64_t i = 0; i < 2; ++i)
+      TRY(weft_onnx_slice(node, mask, (int64_t[]){i * batch}, (int64_t[]){batch}, (int64_t[]){1},
+                          i ? &attention->key_start : &attention->key_count));
+    return weft_ok();
+  }
   NODE_REQUIRE(node, shape.rank >= 1 && shape.rank <= 4 && shape.extent[0] == batch, UNSUPPORTED,
                "a mask of shape %s is not supported for a batch of %lld", weft_onnx_shape_format(&shape).text,
                (long long)batch);
@@ -65,6 +72,30 @@ static weft_status_t last_axis(node_t* node, value_t* value, int64_t first, int6
 
 // --- Attention: one product for queries, keys and values
 
+// past and present: [2, batch, heads, length, size], keys and values. `past` may be NULL.
+static weft_status_t extend_cache(node_t* node, value_t* past, weft_onnx_attention_t* attention) {
+  weft_onnx_heads_t* parts[] = {&attention->key, &attention->value};
+  value_t* present[2];
+  NODE_REQUIRE(node, !past || (past->shape.rank == 5 && past->shape.extent[0] == 2), INVALID_INPUT,
+               "past has shape %s, expected [2, batch, heads, length, size]",
+               past ? weft_onnx_shape_format(&past->shape).text : "");
+  for (int32_t i = 0; i < 2; ++i) {
+    value_t* one = NULL;
+    int64_t index = i;
+    if (past) {
+      shape_t shape = {4, {past->shape.extent[1], past->shape.extent[2], past->shape.extent[3], past->shape.extent[4]}};
+      TRY(weft_onnx_take(node, past, 0, 1, &index, &one));
+      TRY(weft_onnx_reshape(node, one, &shape, &one));
+      attention->past = shape.extent[2];
+    }
+    TRY(weft_onnx_append_heads(node, one, parts[i]));
+    if (node->output_count < 2) continue;
+    TRY(weft_onnx_heads_first(node, parts[i], &present[i]));
+    TRY(weft_onnx_unsqueeze(node, present[i], 0, &present[i]));
+  }
+  return node->output_count < 2 ? weft_ok() : weft_onnx_concat(node, 0, 2, present, &node->output[1]);
+}
+
 static weft_status_t emit_attention(node_t* node) {
   value_t *x = node->input[0], *weights = node->input[1], *bias = weft_onnx_input(node, 2), *all;
   int64_t heads, sizes[3], rotary;
@@ -73,8 +104,8 @@ static weft_status_t emit_attention(node_t* node) {
   weft_onnx_heads_t* parts[] = {&attention.query, &attention.key, &attention.value};
   TRY(number_of_heads(node, &heads));
   TRY(weft_onnx_attribute_int(node, "do_rotary", 0, &rotary));
-  NODE_REQUIRE(node, !weft_onnx_input(node, 4) && !weft_onnx_input(node, 6) && !rotary && node->output_count == 1,
-               UNSUPPORTED, "the cache ('past', 'present') and do_rotary are not supported");
+  NODE_REQUIRE(node, !weft_onnx_input(node, 6) && !rotary, UNSUPPORTED,
+               "a shared cache ('past_sequence_length') and do_rotary are not supported");
   NODE_REQUIRE(node, x->shape.rank == 3 && weights->shape.rank == 2, INVALID_INPUT,
                "input and weights have shapes %s and %s, expected ranks 3 and 2",
                weft_onnx_shape_format(&x->shape).text, weft_onnx_shape_format(&weights->shape).text);
@@ -94,6 +125,7 @@ static weft_status_t emit_attention(node_t* node) {
     TRY(last_axis(node, all, first, sizes[i], &part));
     TRY(weft_onnx_split_heads(node, part, heads, parts[i]));
   }
+  TRY(extend_cache(node, weft_onnx_input(node, 4), &attention));
   TRY(common_attributes(node, &attention));
   TRY(apply_mask(node, weft_onnx_input(node, 3), x->shape.extent[0], &attention));
   attention.second_bias = weft_onnx_input(node, 5);
@@ -165,6 +197,92 @@ static weft_status_t emit_multi_head(node_t* node) {
   return weft_onnx_attend(node, &attention, &node->output[0]);
 }
 
+// --- GroupQueryAttention: heads of queries share keys and values
+
+// Which keys a query sees, as a constant: those up to its own position, `window` of them if it is not 0.
+static weft_status_t visible_keys(node_t* node, int64_t queries, int64_t keys, int64_t window, value_t** out) {
+  shape_t shape = {2, {queries, keys}};
+  uint8_t* data;
+  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)(queries * keys) + 1, &data));
+  bool sees_all = true;
+  for (int64_t q = 0; q < queries; ++q)
+    for (int64_t k = 0; k < keys; ++k) {
+      int64_t at = keys - queries + q;
+      data[q * keys + k] = k <= at && (window == 0 || k > at - window);
+      sees_all &= data[q * keys + k];
+    }
+  *out = NULL;
+  return sees_all ? weft_ok() : weft_onnx_known(node, WEFT_DTYPE_BOOL, &shape, data, out);
+}
+
+// The last keys are the new ones, in all batches: what seqlens_k has to say.
+static weft_status_t require_full_cache(node_t* node, int64_t keys) {
+  value_t* lengths = weft_onnx_input(node, 5);
+  NODE_REQUIRE(node, lengths && lengths->data, UNSUPPORTED,
+               "seqlens_k has to be known while importing, as what lies behind the keys depends on it%s",
+               weft_onnx_bind_hint(node, lengths));
+  for (int64_t i = 0; i < weft_onnx_count(lengths); ++i)
+    NODE_REQUIRE(node, weft_onnx_load_int(lengths, i) == keys - 1, UNSUPPORTED,
+                 "seqlens_k is %lld for batch %lld; only full caches are supported: past and new keys are %lld",
+                 (long long)weft_onnx_load_int(lengths, i), (long long)i, (long long)keys);
+  return weft_ok();
+}
+
+static weft_status_t turn_heads(node_t* node, int64_t first, weft_onnx_heads_t* heads) {
+  value_t* table[2];
+  int64_t interleaved, length = heads->value->shape.extent[1];
+  TRY(weft_onnx_attribute_int(node, "rotary_interleaved", 0, &interleaved));
+  for (int32_t i = 0; i < 2; ++i) {
+    value_t* all = weft_onnx_input(node, 7 + i);
+    NODE_REQUIRE(node, all && all->shape.rank == 2 && first + length <= all->shape.extent[0], INVALID_INPUT,
+                 "do_rotary needs tables of cosines and sines for %lld positions", (long long)(first + length));
+    TRY(weft_onnx_slice(node, all, (int64_t[]){first, 0}, (int64_t[]){length, all->shape.extent[1]}, (int64_t[]){1, 1},
+                        &table[i]));
+    TRY(weft_onnx_unsqueeze(node, table[i], 0, &table[i]));
+  }
+  return weft_onnx_rotate(node, heads, table[0], table[1], interleaved != 0);
+}
+
+static weft_status_t emit_grouped(node_t* node) {
+  int64_t heads, shared, window, rotary, smooth;
+  weft_onnx_attention_t attention = {.masked = -(double)INFINITY};
+  weft_onnx_heads_t* parts[] = {&attention.query, &attention.key, &attention.value};
+  value_t *query = weft_onnx_input(node, 0), *past[] = {weft_onnx_input(node, 3), weft_onnx_input(node, 4)};
+  TRY(number_of_heads(node, &heads));
+  TRY(weft_onnx_attribute_int(node, "kv_num_heads", 0, &shared));
+  TRY(weft_onnx_attribute_int(node, "local_window_size", -1, &window));
+  TRY(weft_onnx_attribute_int(node, "do_rotary", 0, &rotary));
+  TRY(weft_onnx_attribute_int(node, "smooth_softmax", 0, &smooth));
+  TRY(weft_onnx_attribute_float(node, "softcap", 0, &attention.softcap));
+  NODE_REQUIRE(node, query && query->shape.rank == 3 && shared > 0 && heads % shared == 0, INVALID_INPUT,
+               "queries are missing or not of rank 3, or %lld heads do not share %lld of keys", (long long)heads,
+               (long long)shared);
+  NODE_REQUIRE(node, smooth <= 0 && node->input_count <= 9, UNSUPPORTED,
+               "smooth_softmax, position_ids, attention_bias and head_sink are not supported");
+  NODE_REQUIRE(node, !past[0] == !past[1], INVALID_INPUT, "past_key and past_value come together");
+  bool is_packed = !weft_onnx_input(node, 1);
+  int64_t counts[] = {heads, shared, shared}, at = 0;
+  int64_t size = is_packed ? query->shape.extent[2] / (heads + 2 * shared) : 0;
+  for (int32_t i = 0; i < 3; at += counts[i++] * size) {
+    value_t* part = weft_onnx_input(node, i);
+    if (is_packed) TRY(last_axis(node, query, at, counts[i] * size, &part));
+    NODE_REQUIRE(node, part, INVALID_INPUT, "input %d is missing", i);
+    TRY(weft_onnx_split_heads(node, part, counts[i], parts[i]));
+  }
+  attention.past = past[0] && past[0]->shape.rank == 4 ? past[0]->shape.extent[2] : 0;
+  for (int32_t i = 0; i < 2 && rotary; ++i) TRY(turn_heads(node, attention.past, parts[i]));
+  for (int32_t i = 0; i < 2; ++i) {
+    TRY(weft_onnx_append_heads(node, past[i], parts[1 + i]));
+    if (node->output_count > 1 + i) TRY(weft_onnx_heads_first(node, parts[1 + i], &node->output[1 + i]));
+  }
+  TRY(weft_onnx_attribute_float(node, "scale", 0, &attention.scale));
+  if (attention.scale == 0) attention.scale = 1 / sqrt((double)attention.query.value->shape.extent[3]);
+  int64_t queries = query->shape.extent[1];
+  TRY(require_full_cache(node, attention.past + queries));
+  TRY(visible_keys(node, queries, attention.past + queries, window > 0 ? window : 0, &attention.bias));
+  return weft_onnx_attend(node, &attention, &node->output[0]);
+}
+
 // --- RotaryEmbedding: input, positions, cosines, sines
 
 static weft_status_t emit_rotary(node_t* node) {
@@ -202,7 +320,10 @@ static weft_status_t emit_rotary(node_t* node) {
 }
 
 static const weft_onnx_operator_t operators[] = {
-    OPERATOR("Attention", 1, 2, 7, 2, emit_attention, "no cache; masks of rank 1 to 4"),
+    OPERATOR("Attention", 1, 2, 7, 2, emit_attention, "no shared cache; masks of rank 1 to 4"),
+    OPERATOR("GroupQueryAttention", 1, 7, 11, 3, emit_grouped,
+             "a cache that is full: seqlens_k known, and the same for all; no bias, positions or sinks",
+             .has_gaps = true),
     OPERATOR("MultiHeadAttention", 1, 1, 10, 3, emit_multi_head, "no shared cache; masks of rank 1 to 4"),
     OPERATOR("RotaryEmbedding", 1, 4, 4, 1, emit_rotary, "no packed batching"),
     {0}};

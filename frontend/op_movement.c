@@ -343,7 +343,7 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("Dropout", 1, 1, 3, 2, emit_dropout, "inference only: the input itself"),
     OPERATOR("Expand", 8, 2, 2, 1, emit_expand, "constant shape"),
     OPERATOR("Flatten", 1, 1, 1, 1, emit_flatten, ""),
-    OPERATOR("Identity", 1, 1, 1, 1, emit_identity, ""),
+    OPERATOR("Identity", 1, 1, 1, 1, emit_identity, "", .takes_sequences = true),
     OPERATOR("Pad", 1, 1, 4, 1, emit_pad, "constant pads and value"),
     OPERATOR("Reshape", 1, 1, 2, 1, emit_reshape, "constant shape"),
     OPERATOR("Slice", 1, 1, 5, 1, emit_slice, "constant bounds"),

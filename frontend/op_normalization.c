@@ -32,19 +32,50 @@ static weft_status_t require_channels(node_t* node) {
   return weft_ok();
 }
 
+BODY(running) { // p: momentum. x: before, now
+  scalar_t old = s_mul(b, x[0], s_const(x[0], b->p[0]));
+  return s_add(b, old, s_mul(b, s_cast(b, x[1], x[0].dtype), s_const(x[0], 1 - b->p[0])));
+}
+
+// Mean and variance of each channel in this batch, of shape [C, 1, ..], and the running ones as outputs 1 and 2.
+static weft_status_t batch_statistics(node_t* node, value_t* x, const double* momentum, value_t** out) {
+  uint32_t axes = ((1u << x->shape.rank) - 1) & ~2u;
+  shape_t shape = {.rank = x->shape.rank - 1, .extent = {x->shape.extent[1]}};
+  value_t* distance;
+  for (int32_t i = 1; i < shape.rank; ++i) shape.extent[i] = 1;
+  TRY(weft_onnx_cast(node, x, weft_onnx_accumulator(x->dtype), &x));
+  TRY(weft_onnx_mean(node, x, axes, true, &out[0]));
+  TRY(weft_onnx_binary(node, weft_onnx_body_sub, x, out[0], &distance));
+  TRY(weft_onnx_unary(node, square, NULL, distance, &distance));
+  TRY(weft_onnx_mean(node, distance, axes, true, &out[1]));
+  for (int32_t i = 0; i < 2; ++i) {
+    value_t *now, *before = node->input[3 + i];
+    TRY(weft_onnx_reshape(node, out[i], &shape, &out[i]));
+    TRY(weft_onnx_reshape(node, out[i], &(shape_t){1, {shape.extent[0]}}, &now));
+    if (node->output_count > 1 + i)
+      TRY(weft_onnx_pointwise(node, running, momentum, before->dtype, 2, (value_t*[]){before, now},
+                              &node->output[1 + i]));
+  }
+  return weft_ok();
+}
+
 // x * a + b with a = scale / sqrt(var + epsilon), b = bias - mean * a, which fold for constant parameters.
 static weft_status_t emit_batch_norm(node_t* node) {
   TRY(require_channels(node));
   double p[1];
   int64_t training, spatial;
+  double momentum;
   TRY(weft_onnx_attribute_float(node, "epsilon", 1e-5, &p[0]));
   TRY(weft_onnx_attribute_int(node, "training_mode", 0, &training));
   TRY(weft_onnx_attribute_int(node, "spatial", 1, &spatial));
-  NODE_REQUIRE(node, !training && node->output_count == 1, UNSUPPORTED, "training mode is not supported");
+  TRY(weft_onnx_attribute_float(node, "momentum", 0.9F, &momentum));
+  NODE_REQUIRE(node, training || node->output_count == 1, UNSUPPORTED,
+               "training mode as it was before opset 14 is not supported");
   NODE_REQUIRE(node, spatial, UNSUPPORTED, "spatial = 0 is not supported");
   value_t *x = node->input[0], *parameter[4], *factor, *offset;
   weft_dtype_e dtype = weft_onnx_accumulator(x->dtype);
-  for (int32_t i = 0; i < 4; ++i) TRY(per_channel(node, node->input[1 + i], x, dtype, &parameter[i]));
+  if (training) TRY(batch_statistics(node, x, &momentum, parameter + 2));
+  for (int32_t i = 0; i < (training ? 2 : 4); ++i) TRY(per_channel(node, node->input[1 + i], x, dtype, &parameter[i]));
   TRY(weft_onnx_unary(node, reciprocal_root, p, parameter[3], &factor));
   TRY(weft_onnx_binary(node, weft_onnx_body_mul, factor, parameter[0], &factor));
   TRY(weft_onnx_binary(node, weft_onnx_body_mul, parameter[2], factor, &offset));
@@ -216,7 +247,7 @@ static weft_status_t emit_lrn(node_t* node) {
 }
 
 static const weft_onnx_operator_t operators[] = {
-    OPERATOR("BatchNormalization", 1, 5, 5, 5, emit_batch_norm, "inference only"),
+    OPERATOR("BatchNormalization", 1, 5, 5, 5, emit_batch_norm, "training mode from opset 14 on"),
     OPERATOR("GroupNormalization", 21, 3, 3, 1, emit_group_norm, "scale and bias per channel"),
     OPERATOR("InstanceNormalization", 1, 3, 3, 1, emit_instance_norm, ""),
     OPERATOR("LRN", 1, 1, 1, 1, emit_lrn, ""),

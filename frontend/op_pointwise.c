@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "frontend/minifloat.h"
 #include "frontend/operators.h"
 #include "frontend/tensor_proto.h"
 
@@ -312,8 +313,8 @@ static weft_status_t emit_shift(node_t* node) {
 static weft_status_t emit_gelu(node_t* node) {
   const char* approximate;
   TRY(weft_onnx_attribute_string(node, "approximate", "none", &approximate));
-  return weft_onnx_unary(node, strcmp(approximate, "tanh") == 0 ? weft_onnx_body_gelu_tanh : weft_onnx_body_gelu, NULL, node->input[0],
-                         &node->output[0]);
+  return weft_onnx_unary(node, strcmp(approximate, "tanh") == 0 ? weft_onnx_body_gelu_tanh : weft_onnx_body_gelu, NULL,
+                         node->input[0], &node->output[0]);
 }
 
 // Stores of f8E4M3FN saturate and those of f8E5M2 overflow to infinity; this makes a cast do the other.
@@ -368,16 +369,20 @@ BODY(narrow) {
 static weft_status_t emit_cast(node_t* node) {
   weft_dtype_e dtype;
   int32_t bits = 0;
+  weft_onnx_minifloat_e minifloat;
   double p[2];
   if (node->op->kind) { // CastLike
     dtype = node->input[1]->dtype;
     bits = node->input[1]->bits;
+    minifloat = node->input[1]->minifloat;
   } else {
     int64_t to;
     TRY(weft_onnx_attribute_int(node, "to", 0, &to));
     NODE_REQUIRE(node, weft_onnx_dtype(to, &dtype), UNSUPPORTED, "it casts to %s", weft_onnx_dtype_text(to));
     bits = weft_onnx_bits(to);
+    minifloat = weft_onnx_minifloat(to);
   }
+  if (minifloat) return weft_onnx_minifloat_round(node, node->input[0], minifloat, &node->output[0]);
   bool is_f8 = dtype == WEFT_DTYPE_F8E4M3FN || dtype == WEFT_DTYPE_F8E5M2;
   if (!bits && is_f8) return cast_to_f8(node, dtype, &node->output[0]);
   if (!bits) return weft_onnx_cast(node, node->input[0], dtype, &node->output[0]);
@@ -395,8 +400,10 @@ static weft_status_t emit_bit_cast(node_t* node) {
   weft_dtype_e dtype, from = node->input[0]->dtype;
   int64_t to;
   TRY(weft_onnx_attribute_int(node, "to", 0, &to));
-  NODE_REQUIRE(node, weft_onnx_dtype(to, &dtype) && !weft_onnx_bits(to) && !node->input[0]->bits, UNSUPPORTED,
-               "it casts to %s", weft_onnx_dtype_text(to));
+  NODE_REQUIRE(node,
+               weft_onnx_dtype(to, &dtype) && !weft_onnx_bits(to) && !node->input[0]->bits &&
+                   !weft_onnx_minifloat(to) && !node->input[0]->minifloat,
+               UNSUPPORTED, "it casts to %s", weft_onnx_dtype_text(to));
   NODE_REQUIRE(node, weft_dtype_size(dtype) == weft_dtype_size(from), INVALID_INPUT,
                "it casts %s to %s, expected types of one size", weft_dtype_name(from), weft_dtype_name(dtype));
   double p[] = {(double)dtype};
@@ -419,7 +426,7 @@ static const weft_onnx_operator_t operators[] = {
     OPERATOR("BitwiseNot", 18, 1, 1, 1, unary, "", .body = bit_not),
     OPERATOR("BitwiseOr", 18, 2, 2, 1, binary, "", .body = bit_or),
     OPERATOR("BitwiseXor", 18, 2, 2, 1, binary, "", .body = bit_xor),
-    OPERATOR("Cast", 6, 1, 1, 1, emit_cast, "between numbers and bool; no strings, FNUZ or 4-bit floats"),
+    OPERATOR("Cast", 6, 1, 1, 1, emit_cast, "between numbers and bool; no strings"),
     OPERATOR("CastLike", 15, 2, 2, 1, emit_cast, "as Cast", .kind = 1),
     OPERATOR("Ceil", 1, 1, 1, 1, float_unary, "", .body = round_up),
     OPERATOR("Celu", 12, 1, 1, 1, float_unary, "", .body = celu, .parameter = {{"alpha", 1}}),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "frontend/minifloat.h"
 #include "frontend/operators.h"
 #include "frontend/tensor_proto.h"
 
@@ -38,12 +39,17 @@ BODY(quantize_to_float) {
 }
 
 static weft_status_t quantize_to(node_t* node, value_t* value, value_t* scale, value_t* zero, weft_dtype_e dtype,
-                                 int32_t bits, value_t** out) {
+                                 int32_t bits, weft_onnx_minifloat_e minifloat, value_t** out) {
   double p[2];
   weft_onnx_range(dtype, bits, &p[0], &p[1]);
   TRY(weft_onnx_cast(node, value, WEFT_DTYPE_F32, &value));
   TRY(weft_onnx_cast(node, scale, WEFT_DTYPE_F32, &scale));
   bool to_float = weft_dtype_is_float(dtype);
+  if (minifloat) {
+    p[0] = -(p[1] = weft_onnx_minifloat_highest(minifloat));
+    TRY(weft_onnx_pointwise(node, quantize_to_float, p, WEFT_DTYPE_F32, 3, (value_t*[]){value, scale, zero}, out));
+    return weft_onnx_minifloat_round(node, *out, minifloat, out);
+  }
   if (to_float) p[0] = -(p[1] = dtype == WEFT_DTYPE_F8E4M3FN ? 448 : 57344);
   TRY(weft_onnx_pointwise(node, to_float ? quantize_to_float : quantize, p, dtype, 3, (value_t*[]){value, scale, zero},
                           out));
@@ -52,7 +58,7 @@ static weft_status_t quantize_to(node_t* node, value_t* value, value_t* scale, v
 }
 
 weft_status_t weft_onnx_quantize(node_t* node, value_t* value, value_t* scale, value_t* zero, value_t** out) {
-  return quantize_to(node, value, scale, zero, zero->dtype, zero->bits, out);
+  return quantize_to(node, value, scale, zero, zero->dtype, zero->bits, zero->minifloat, out);
 }
 
 // --- QuantizeLinear, DequantizeLinear
@@ -107,15 +113,19 @@ static weft_status_t emit_quantize(node_t* node) {
   value_t *operands[3], *zero = weft_onnx_input(node, 2);
   int64_t type;
   int32_t bits = zero ? zero->bits : 0;
+  weft_onnx_minifloat_e minifloat = zero ? zero->minifloat : WEFT_ONNX_NO_MINIFLOAT;
   weft_dtype_e dtype = zero ? zero->dtype : WEFT_DTYPE_U8;
   TRY(weft_onnx_attribute_int(node, "output_dtype", 0, &type));
   NODE_REQUIRE(node, !type || weft_onnx_dtype(type, &dtype), UNSUPPORTED, "it quantises to %s",
                weft_onnx_dtype_text(type));
-  if (type) bits = weft_onnx_bits(type);
-  NODE_REQUIRE(node, !weft_dtype_is_float(dtype) || weft_dtype_size(dtype) == 1, INVALID_INPUT, "it quantises to %s",
-               weft_dtype_name(dtype));
+  if (type) {
+    bits = weft_onnx_bits(type);
+    minifloat = weft_onnx_minifloat(type);
+  }
+  NODE_REQUIRE(node, minifloat || !weft_dtype_is_float(dtype) || weft_dtype_size(dtype) == 1, INVALID_INPUT,
+               "it quantises to %s", weft_dtype_name(dtype));
   TRY(quantization_operands(node, dtype, operands));
-  return quantize_to(node, operands[0], operands[1], operands[2], dtype, bits, &node->output[0]);
+  return quantize_to(node, operands[0], operands[1], operands[2], dtype, bits, minifloat, &node->output[0]);
 }
 
 // Weights stay bytes, for products of integers; the passes calculate what turns out to be wanted as real numbers.
@@ -184,7 +194,7 @@ static weft_status_t emit_dynamic(node_t* node) {
 static const weft_onnx_operator_t operators[] = {
     OPERATOR("DequantizeLinear", 10, 2, 3, 1, emit_dequantize, "per tensor, axis or block"),
     OPERATOR("DynamicQuantizeLinear", 11, 1, 1, 3, emit_dynamic, ""),
-    OPERATOR("QuantizeLinear", 10, 2, 3, 1, emit_quantize, "per tensor, axis or block; no 4-bit floats"),
+    OPERATOR("QuantizeLinear", 10, 2, 3, 1, emit_quantize, "per tensor, axis or block"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_quantization = {"Quantisation", operators};
@@ -224,14 +234,20 @@ static weft_status_t emit_qlinear_unary(node_t* node) {
   int64_t channels_last;
   const char* name = node->op->name + strlen("QLinear");
   TRY(weft_onnx_attribute_int(node, "channels_last", 0, &channels_last));
-  NODE_REQUIRE(node, !channels_last, UNSUPPORTED, "channels_last = 1 is not supported");
   TRY(dequantized(node, 0, &x));
+  int32_t rank = x->shape.rank, to_first[WEFT_ONNX_MAX_RANK], to_last[WEFT_ONNX_MAX_RANK];
+  for (int32_t i = 0; i < rank; ++i) {
+    to_first[i] = i == 0 ? 0 : i == 1 ? rank - 1 : i - 1;
+    to_last[i] = i == 0 ? 0 : i == rank - 1 ? 1 : i + 1;
+  }
+  if (channels_last) TRY(weft_onnx_transpose(node, x, to_first, &x));
   node_t inner = *node;
   inner.op = weft_onnx_operator_find(name);
   inner.input = &x;
   inner.output = &result;
   inner.input_count = inner.output_count = 1;
   TRY(inner.op->emit(&inner));
+  if (channels_last) TRY(weft_onnx_transpose(node, result, to_last, &result));
   return requantized(node, result, 3, node->input[0]->dtype);
 }
 
@@ -251,14 +267,14 @@ static weft_status_t emit_qlinear_concat(node_t* node) {
 static const weft_onnx_operator_t microsoft[] = {
     OPERATOR("DequantizeLinear", 1, 2, 3, 1, emit_dequantize, "per tensor, axis or block"),
     OPERATOR("QLinearAdd", 1, 7, 8, 1, emit_qlinear_binary, "", .body = weft_onnx_body_add, .has_gaps = true),
-    OPERATOR("QLinearAveragePool", 1, 4, 5, 1, emit_qlinear_unary, "channels first", .has_gaps = true),
+    OPERATOR("QLinearAveragePool", 1, 4, 5, 1, emit_qlinear_unary, "", .has_gaps = true),
     OPERATOR("QLinearConcat", 1, 4, WEFT_ONNX_ANY, 1, emit_qlinear_concat, "", .has_gaps = true),
-    OPERATOR("QLinearGlobalAveragePool", 1, 5, 5, 1, emit_qlinear_unary, "channels first"),
+    OPERATOR("QLinearGlobalAveragePool", 1, 5, 5, 1, emit_qlinear_unary, ""),
     OPERATOR("QLinearLeakyRelu", 1, 4, 5, 1, emit_qlinear_unary, "", .has_gaps = true),
     OPERATOR("QLinearMul", 1, 7, 8, 1, emit_qlinear_binary, "", .body = weft_onnx_body_mul, .has_gaps = true),
     OPERATOR("QLinearSigmoid", 1, 4, 5, 1, emit_qlinear_unary, "", .has_gaps = true),
     OPERATOR("QLinearSoftmax", 1, 5, 5, 1, emit_qlinear_unary, ""),
-    OPERATOR("QuantizeLinear", 1, 2, 3, 1, emit_quantize, "per tensor, axis or block; no 4-bit floats"),
+    OPERATOR("QuantizeLinear", 1, 2, 3, 1, emit_quantize, "per tensor, axis or block"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_microsoft_quantization = {"com.microsoft: quantised numbers", microsoft};

@@ -29,6 +29,7 @@ static double coordinate(const resize_t* resize, const axis_t* axis, int64_t x) 
   if (strcmp(mode, "asymmetric") == 0) return (double)x / scale;
   // The resized length is not rounded here: scale * in.
   if (strcmp(mode, "align_corners") == 0) return axis->out == 1 ? 0 : (double)x * (in - 1) / (scale * in - 1);
+  if (strcmp(mode, "tf_half_pixel_for_nn") == 0) return ((double)x + 0.5) / scale;
   if (strcmp(mode, "pytorch_half_pixel") == 0) return axis->out > 1 ? half_pixel : 0;
   if (strcmp(mode, "half_pixel_symmetric") == 0) return in / 2 * (1 - out / (scale * in)) + half_pixel;
   return half_pixel;
@@ -153,8 +154,13 @@ static weft_status_t read_mode(node_t* node, resize_t* resize) {
   resize->mode = strcmp(mode, "nearest") == 0 ? NEAREST : strcmp(mode, "cubic") == 0 ? CUBIC : LINEAR;
   resize->antialias = antialias && resize->mode != NEAREST;
   resize->crops = strcmp(resize->transformation, "tf_crop_and_resize") == 0;
-  NODE_REQUIRE(node, resize->crops || strncmp(resize->transformation, "tf_", 3) != 0, UNSUPPORTED,
-               "coordinate_transformation_mode '%s' is not supported", resize->transformation);
+  static const char* const known[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
+                                      "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
+  bool is_known = false;
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i)
+    is_known |= strcmp(resize->transformation, known[i]) == 0;
+  NODE_REQUIRE(node, is_known, INVALID_INPUT, "coordinate_transformation_mode is '%s', which is none",
+               resize->transformation);
   return weft_ok();
 }
 
@@ -165,7 +171,8 @@ static weft_status_t read_floats(node_t* node, int32_t index, const char* name, 
   const value_t* value = weft_onnx_input(node, index);
   *out_count = 0;
   if (!value) TRY(weft_onnx_attribute_proto(node, name, &attribute));
-  NODE_REQUIRE(node, !value || value->data, UNSUPPORTED, "%s are computed at run time", name);
+  NODE_REQUIRE(node, !value || value->data, UNSUPPORTED, "%s are known at run time only%s", name,
+               weft_onnx_bind_hint(node, value));
   int64_t count = attribute ? (int64_t)attribute->n_floats : value ? weft_onnx_count(value) : 0;
   NODE_REQUIRE(node, count <= max, INVALID_INPUT, "there are %lld %s", (long long)count, name);
   for (int64_t i = 0; i < count; ++i)

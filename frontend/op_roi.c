@@ -154,7 +154,8 @@ static weft_status_t read_cells(node_t* node, const char* attribute, bool half, 
   NODE_REQUIRE(node, cells->count > 0 && cells->count < INT32_MAX && samples >= 0 && samples < 4096, INVALID_INPUT,
                "%s is %lld, sampling_ratio %lld", attribute, (long long)cells->count, (long long)samples);
   NODE_REQUIRE(node, samples > 0 || (cells->low->data && cells->high->data), UNSUPPORTED,
-               "sampling_ratio 0 with regions of run time: how many samples a cell has is not known");
+               "sampling_ratio 0 with regions of run time: how many samples a cell has is not known%s",
+               weft_onnx_bind_hint(node, node->input[1]));
   cells->samples = samples > 0 ? samples : most_samples(cells, scale);
   memcpy(cells->p, (double[]){(double)cells->elements, (double)cells->count, (double)samples, scale, half ? 1.0 : 0.0},
          sizeof(cells->p));

@@ -1,5 +1,5 @@
-// Writing at indices, and reading at index tuples. Constant indices of a plain scatter are movement; otherwise each
-// position is compared with the indices, as Gather does it.
+// Writing at indices, and reading at index tuples. Constant indices of a plain scatter are movement, of few pieces
+// where they walk through a box; otherwise each position is compared with the indices, as Gather does it.
 #include <string.h>
 
 #include "base/checked.h"
@@ -170,6 +170,19 @@ static weft_status_t row_list(node_t* node, const value_t* index, int64_t** out)
 }
 
 // Along one axis of any rank; index and updates have one shape.
+// The places in `data` that known indices name: all coordinates of each update.
+static weft_status_t places_of_elements(node_t* node, const scatter_t* scatter, const int64_t* row, int64_t** out) {
+  const shape_t* from = &scatter->updates->shape;
+  int64_t count = weft_onnx_count(scatter->updates);
+  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)(count * from->rank) + 1, out));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i;
+    for (int32_t d = from->rank - 1; d >= 0; rest /= from->extent[d--])
+      (*out)[i * from->rank + d] = d == scatter->axis ? row[i] : rest % from->extent[d];
+  }
+  return weft_ok();
+}
+
 static weft_status_t emit_scatter_elements(node_t* node) {
   scatter_t scatter = {.data = node->input[0], .updates = node->input[2], .index_axes = ~0u};
   value_t* index = node->input[1];
@@ -187,19 +200,20 @@ static weft_status_t emit_scatter_elements(node_t* node) {
                weft_dtype_name(scatter.updates->dtype), weft_dtype_name(scatter.data->dtype));
   TRY(positive_index(node, index, shape->extent[scatter.axis], &scatter.index));
   if (scatter.index->data && !scatter.reduction->with_data && weft_onnx_count(index) > 0) {
-    int64_t *row, step[WEFT_ONNX_MAX_RANK], count = weft_onnx_count(index);
+    int64_t *row, *place, step[WEFT_ONNX_MAX_RANK], count = weft_onnx_count(index);
     value_t *data, *updates;
     bool is_done;
     weft_onnx_strides(shape, step);
     TRY(row_list(node, scatter.index, &row));
+    TRY(places_of_elements(node, &scatter, row, &place));
+    TRY(weft_onnx_reshape(node, scatter.updates, &(shape_t){1, {count}}, &updates));
+    TRY(weft_onnx_put_box(node, scatter.data, shape->rank, count, place, updates, &node->output[0], &is_done));
+    if (is_done) return weft_ok();
     for (int64_t i = 0; i < count; ++i) { // the flat position in data
-      int64_t rest = i, flat = row[i] * step[scatter.axis];
-      for (int32_t d = from->rank - 1; d >= 0; rest /= from->extent[d--])
-        if (d != scatter.axis) flat += rest % from->extent[d] * step[d];
-      row[i] = flat;
+      row[i] = 0;
+      for (int32_t d = 0; d < shape->rank; ++d) row[i] += place[i * shape->rank + d] * step[d];
     }
     TRY(weft_onnx_reshape(node, scatter.data, &(shape_t){1, {weft_onnx_count(scatter.data)}}, &data));
-    TRY(weft_onnx_reshape(node, scatter.updates, &(shape_t){1, {count}}, &updates));
     TRY(scatter_known(node, data, updates, row, &data, &is_done));
     if (is_done) return weft_onnx_reshape(node, data, shape, &node->output[0]);
   }
@@ -243,6 +257,17 @@ static int64_t product(const shape_t* shape, int32_t from, int32_t to) {
   return count;
 }
 
+// Flat positions back to the coordinates they come from.
+static weft_status_t places_of_rows(node_t* node, int64_t count, const int64_t* row, int32_t width,
+                                    const int64_t* extent, int64_t** out) {
+  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)(count * width) + 1, out));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = row[i];
+    for (int32_t d = width - 1; d >= 0; rest /= extent[d--]) (*out)[i * width + d] = rest % extent[d];
+  }
+  return weft_ok();
+}
+
 static weft_status_t emit_scatter_nd(node_t* node) {
   value_t *data = node->input[0], *index = node->input[1], *updates = node->input[2];
   const shape_t *shape = &data->shape, *tuples = &index->shape;
@@ -270,9 +295,11 @@ static weft_status_t emit_scatter_nd(node_t* node) {
   value_t* result = NULL;
   bool is_done = false;
   if (scatter.index->data && !scatter.reduction->with_data && update_rows.extent[0] > 0) {
-    int64_t* row;
+    int64_t *row, *place;
     TRY(row_list(node, scatter.index, &row));
-    TRY(scatter_known(node, scatter.data, scatter.updates, row, &result, &is_done));
+    TRY(places_of_rows(node, update_rows.extent[0], row, width, shape->extent, &place));
+    TRY(weft_onnx_put_box(node, data, width, update_rows.extent[0], place, scatter.updates, &result, &is_done));
+    if (!is_done) TRY(scatter_known(node, scatter.data, scatter.updates, row, &result, &is_done));
   }
   if (!is_done) TRY(scatter_by_comparing(node, &scatter, &result));
   return weft_onnx_reshape(node, result, shape, &node->output[0]);

@@ -88,74 +88,7 @@ static weft_status_t emit_top_k(node_t* node) {
   return in_order(node, position, rank_of, axis, count, WEFT_DTYPE_I64, &node->output[1]);
 }
 
-// --- Unique: slices along an axis (or the elements), compared as lists of numbers.
-
-typedef struct slices_t {
-  const value_t* value;
-  int64_t outer, count, inner; // the axis is in the middle
-} slices_t;
-
-static int compare_slices(const slices_t* slices, int64_t a, int64_t b) {
-  size_t width = weft_dtype_size(slices->value->dtype);
-  const uint8_t* data = slices->value->data;
-  for (int64_t o = 0; o < slices->outer; ++o)
-    for (int64_t i = 0; i < slices->inner; ++i) {
-      int64_t base = o * slices->count * slices->inner + i;
-      double x = weft_dtype_load(slices->value->dtype, data + (size_t)(base + a * slices->inner) * width);
-      double y = weft_dtype_load(slices->value->dtype, data + (size_t)(base + b * slices->inner) * width);
-      if (x != y) return x < y ? -1 : 1;
-    }
-  return 0;
-}
-
-// first[u]: where the u-th different slice occurs first; group[i]: which one slice i is. Returns how many there are.
-static int64_t find_unique(const slices_t* slices, bool sorted, int64_t* first, int64_t* group) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < slices->count; ++i) { // insertion: first[] stays in order
-    int64_t at = 0;
-    int order = 1;
-    while (at < count && (order = compare_slices(slices, i, first[at])) != 0 && (!sorted || order > 0)) ++at;
-    if (at < count && order == 0) continue;
-    memmove(first + at + 1, first + at, (size_t)(count - at) * sizeof(*first));
-    first[at] = i;
-    ++count;
-  }
-  for (int64_t i = 0; i < slices->count; ++i)
-    for (int64_t u = 0; u < count; ++u)
-      if (compare_slices(slices, i, first[u]) == 0) group[i] = u;
-  return count;
-}
-
-static weft_status_t emit_unique(node_t* node) {
-  value_t* value = node->input[0];
-  int64_t sorted, *first, *group, *repeats;
-  int32_t axis = 0;
-  NODE_REQUIRE(node, value->data, UNSUPPORTED,
-               "the extents of its result depend on elements of the input that are computed at run time");
-  TRY(weft_onnx_attribute_int(node, "sorted", 1, &sorted));
-  if (weft_onnx_has_attribute(node, "axis"))
-    TRY(weft_onnx_axis(node, 0, value->shape.rank, &axis));
-  else
-    TRY(weft_onnx_reshape(node, value, &(shape_t){1, {weft_onnx_count(value)}}, &value));
-  slices_t slices = {value, 1, value->shape.extent[axis], 1};
-  for (int32_t i = 0; i < axis; ++i) slices.outer *= value->shape.extent[i];
-  for (int32_t i = axis + 1; i < value->shape.rank; ++i) slices.inner *= value->shape.extent[i];
-  NODE_REQUIRE(node, slices.count <= 1 << 14, UNSUPPORTED, "%lld elements are too many", (long long)slices.count);
-  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)slices.count + 1, &first));
-  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)slices.count + 1, &group));
-  TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)slices.count + 1, &repeats));
-  int64_t count = find_unique(&slices, sorted != 0, first, group);
-  for (int64_t i = 0; i < slices.count; ++i) ++repeats[group[i]];
-  const int64_t* lists[] = {first, group, repeats};
-  TRY(weft_onnx_take(node, value, axis, count, first, &node->output[0]));
-  for (int32_t i = 1; i < node->output_count; ++i)
-    TRY(weft_onnx_known_list(node, (int32_t)(i == 2 ? slices.count : count), lists[i - 1], &node->output[i]));
-  return weft_ok();
-}
-
 static const weft_onnx_operator_t operators[] = {
-    OPERATOR("TopK", 1, 1, 2, 2, emit_top_k, "constant k; costs the square of the axis"),
-    OPERATOR("Unique", 11, 1, 1, 4, emit_unique, "constant input"),
-    {0}};
+    OPERATOR("TopK", 1, 1, 2, 2, emit_top_k, "constant k; costs the square of the axis"), {0}};
 
 const weft_onnx_family_t weft_onnx_family_sort = {"Order", operators};

@@ -177,7 +177,8 @@ static weft_status_t emit_non_max_suppression(node_t* node) {
 
 static const weft_onnx_operator_t operators[] = {
     OPERATOR("NonMaxSuppression", 10, 2, 5, 1, emit_non_max_suppression,
-             "constant limits; the result of fixed shape, filled with -1; a round for each box that may be taken"),
+             "constant limits; the model or --dim has to fix the result's length, filled with -1; a round for each box "
+             "that may be taken"),
     {0}};
 
 const weft_onnx_family_t weft_onnx_family_suppression = {"Detection", operators};

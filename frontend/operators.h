@@ -21,6 +21,7 @@ struct weft_onnx_operator_t {
   int32_t kind;                          // whatever else tells the operators of an emit function apart
   int32_t until;                         // the last opset; 0: the newest
   bool has_gaps;                         // any input may be left out
+  bool takes_sequences;                  // and optional values that are none; other operators see tensors only
 };
 // A line of the table; what else it needs (.body, .parameter, .kind, .until) comes after the notes.
 #define OPERATOR(name_, since_, inputs_min_, inputs_max_, outputs_max_, emit_, notes_, ...)                            \
@@ -39,12 +40,16 @@ extern const weft_onnx_family_t weft_onnx_family_pointwise, weft_onnx_family_con
 
 extern const weft_onnx_family_t weft_onnx_family_loss, weft_onnx_family_scatter, weft_onnx_family_sort,
     weft_onnx_family_signal, weft_onnx_family_sampling, weft_onnx_family_deform, weft_onnx_family_unpool,
-    weft_onnx_family_compact, weft_onnx_family_suppression, weft_onnx_family_ngram, weft_onnx_family_roi;
+    weft_onnx_family_sequence, weft_onnx_family_unique, weft_onnx_family_compact, weft_onnx_family_suppression,
+    weft_onnx_family_ngram, weft_onnx_family_roi;
 extern const weft_onnx_family_t weft_onnx_family_control, weft_onnx_family_attention, weft_onnx_family_integer,
     weft_onnx_family_einsum, weft_onnx_family_grid, weft_onnx_family_linear_attention;
 extern const weft_onnx_family_t weft_onnx_family_microsoft, weft_onnx_family_microsoft_attention,
-    weft_onnx_family_microsoft_integer, weft_onnx_family_microsoft_quantization; // of the domain com.microsoft
-const weft_onnx_operator_t* weft_onnx_operator_find(const char* name);           // of ONNX's own domain; NULL: none
+    weft_onnx_family_microsoft_integer, weft_onnx_family_microsoft_quantization,
+    weft_onnx_family_microsoft_blocks; // of the domain com.microsoft
+extern const weft_onnx_family_t weft_onnx_family_flex_attention, weft_onnx_family_training,
+    weft_onnx_family_ml;                                               // of the domains of these names
+const weft_onnx_operator_t* weft_onnx_operator_find(const char* name); // of ONNX's own domain; NULL: none
 const weft_onnx_operator_t* weft_onnx_operator_find_in(const char* domain, const char* name);
 // Why an operator is not supported, where there is more to say than that; else NULL.
 const char* weft_onnx_operator_reason(const char* domain, const char* name);
@@ -80,6 +85,10 @@ scalar_t weft_onnx_body_below(body_t* body, const scalar_t* argument); // p: the
 // as many as are set; else as many as the model says the node's result has, what is left of them -1.
 weft_status_t weft_onnx_compact(node_t* node, value_t* flags, int32_t count, value_t* const* columns,
                                 weft_dtype_e dtype, int32_t axis, value_t** out);
+// value [outer, n, inner] -> [outer, length, inner]: element i goes to place[i] if flags[i]; two never go to one. 0
+// where nothing goes.
+weft_status_t weft_onnx_keep_flagged(node_t* node, value_t* flags, value_t* place, value_t* value, int64_t length,
+                                     value_t** out);
 // 0, 1, 2, .. as a known 1-D tensor.
 weft_status_t weft_onnx_iota(node_t* node, weft_dtype_e dtype, int64_t count, value_t** out);
 // out[.., o, ..] = sum over i of matrix[o, i] * value[.., i, ..]; in the accumulator's type.

@@ -4,43 +4,46 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "frontend/minifloat.h"
 
-// ONNX data_type, its name, ours (COUNT: none), bits where they are fewer than ours has.
+// ONNX data_type, its name, ours (COUNT: none), bits where they are fewer than ours has, the format of numbers that
+// ours only keeps.
 #define DATA_TYPES(X)                                                                                                  \
-  X(1, "float", F32, 0)                                                                                                \
-  X(2, "uint8", U8, 0)                                                                                                 \
-  X(3, "int8", I8, 0)                                                                                                  \
-  X(4, "uint16", U16, 0)                                                                                               \
-  X(5, "int16", I16, 0)                                                                                                \
-  X(6, "int32", I32, 0)                                                                                                \
-  X(7, "int64", I64, 0)                                                                                                \
-  X(8, "string", COUNT, 0)                                                                                             \
-  X(9, "bool", BOOL, 0)                                                                                                \
-  X(10, "float16", F16, 0)                                                                                             \
-  X(11, "double", F64, 0)                                                                                              \
-  X(12, "uint32", U32, 0)                                                                                              \
-  X(13, "uint64", U64, 0)                                                                                              \
-  X(14, "complex64", COUNT, 0)                                                                                         \
-  X(15, "complex128", COUNT, 0)                                                                                        \
-  X(16, "bfloat16", BF16, 0)                                                                                           \
-  X(17, "float8e4m3fn", F8E4M3FN, 0)                                                                                   \
-  X(18, "float8e4m3fnuz", COUNT, 0)                                                                                    \
-  X(19, "float8e5m2", F8E5M2, 0)                                                                                       \
-  X(20, "float8e5m2fnuz", COUNT, 0)                                                                                    \
-  X(21, "uint4", U8, 4)                                                                                                \
-  X(22, "int4", I8, 4)                                                                                                 \
-  X(23, "float4e2m1", COUNT, 0)                                                                                        \
-  X(24, "float8e8m0", COUNT, 0)                                                                                        \
-  X(25, "uint2", U8, 2)                                                                                                \
-  X(26, "int2", I8, 2)
+  X(1, "float", F32, 0, NO_MINIFLOAT)                                                                                  \
+  X(2, "uint8", U8, 0, NO_MINIFLOAT)                                                                                   \
+  X(3, "int8", I8, 0, NO_MINIFLOAT)                                                                                    \
+  X(4, "uint16", U16, 0, NO_MINIFLOAT)                                                                                 \
+  X(5, "int16", I16, 0, NO_MINIFLOAT)                                                                                  \
+  X(6, "int32", I32, 0, NO_MINIFLOAT)                                                                                  \
+  X(7, "int64", I64, 0, NO_MINIFLOAT)                                                                                  \
+  X(8, "string", COUNT, 0, NO_MINIFLOAT)                                                                               \
+  X(9, "bool", BOOL, 0, NO_MINIFLOAT)                                                                                  \
+  X(10, "float16", F16, 0, NO_MINIFLOAT)                                                                               \
+  X(11, "double", F64, 0, NO_MINIFLOAT)                                                                                \
+  X(12, "uint32", U32, 0, NO_MINIFLOAT)                                                                                \
+  X(13, "uint64", U64, 0, NO_MINIFLOAT)                                                                                \
+  X(14, "complex64", COUNT, 0, NO_MINIFLOAT)                                                                           \
+  X(15, "complex128", COUNT, 0, NO_MINIFLOAT)                                                                          \
+  X(16, "bfloat16", BF16, 0, NO_MINIFLOAT)                                                                             \
+  X(17, "float8e4m3fn", F8E4M3FN, 0, NO_MINIFLOAT)                                                                     \
+  X(18, "float8e4m3fnuz", F16, 0, F8E4M3FNUZ)                                                                          \
+  X(19, "float8e5m2", F8E5M2, 0, NO_MINIFLOAT)                                                                         \
+  X(20, "float8e5m2fnuz", F16, 0, F8E5M2FNUZ)                                                                          \
+  X(21, "uint4", U8, 4, NO_MINIFLOAT)                                                                                  \
+  X(22, "int4", I8, 4, NO_MINIFLOAT)                                                                                   \
+  X(23, "float4e2m1", F16, 0, F4E2M1)                                                                                  \
+  X(24, "float8e8m0", F32, 0, F8E8M0)                                                                                  \
+  X(25, "uint2", U8, 2, NO_MINIFLOAT)                                                                                  \
+  X(26, "int2", I8, 2, NO_MINIFLOAT)
 
 static const struct {
   int32_t data_type;
   const char* text;
   weft_dtype_e dtype;
   int32_t bits;
+  weft_onnx_minifloat_e minifloat;
 } data_types[] = {
-#define X(number, text, dtype, bits) {number, text, WEFT_DTYPE_##dtype, bits},
+#define X(number, text, dtype, bits, format) {number, text, WEFT_DTYPE_##dtype, bits, WEFT_ONNX_##format},
     DATA_TYPES(X)
 #undef X
 };
@@ -54,6 +57,10 @@ bool weft_onnx_dtype(int64_t data_type, weft_dtype_e* out_dtype) {
 
 int32_t weft_onnx_bits(int64_t data_type) {
   return data_type < 1 || data_type > DATA_TYPE_COUNT ? 0 : data_types[data_type - 1].bits;
+}
+
+weft_onnx_minifloat_e weft_onnx_minifloat(int64_t data_type) {
+  return data_type < 1 || data_type > DATA_TYPE_COUNT ? WEFT_ONNX_NO_MINIFLOAT : data_types[data_type - 1].minifloat;
 }
 
 void weft_onnx_range(weft_dtype_e dtype, int32_t bits, double* out_lowest, double* out_highest) {
@@ -224,13 +231,24 @@ static weft_status_t read_typed(weft_arena_t* arena, const Onnx__TensorProto* pr
   return weft_ok();
 }
 
-// 2 and 4-bit integers share bytes, the first in the low bits.
+// Bits that an element has in a file, where that are not those of its dtype.
+static int32_t packed_bits(const weft_onnx_value_t* value) {
+  return value->minifloat ? weft_onnx_minifloat_bits(value->minifloat) : value->bits;
+}
+
+// Elements of 2 and 4 bits share bytes, the first in the low bits.
 static weft_status_t unpack(weft_arena_t* arena, weft_onnx_value_t* value, const uint8_t* packed, int64_t count) {
   uint8_t* data;
-  int32_t bits = value->bits, each = 8 / bits;
-  WEFT_RETURN_IF_ERROR(weft_arena_allocate(arena, (size_t)count + 1, 1, (void**)&data));
+  int32_t bits = packed_bits(value), each = 8 / bits;
+  size_t width = weft_dtype_size(value->dtype);
+  WEFT_RETURN_IF_ERROR(weft_arena_allocate(arena, (size_t)count + 1, width, (void**)&data));
   for (int64_t i = 0; i < count; ++i) {
     uint32_t number = (uint32_t)packed[i / each] >> (i % each * bits) & ((1u << bits) - 1);
+    if (value->minifloat) {
+      weft_dtype_store(value->dtype, weft_onnx_minifloat_decode(value->minifloat, (uint8_t)number),
+                       data + (size_t)i * width);
+      continue;
+    }
     bool is_negative = value->dtype == WEFT_DTYPE_I8 && number >> (bits - 1);
     data[i] = (uint8_t)(is_negative ? number | ~0u << bits : number);
   }
@@ -240,7 +258,7 @@ static weft_status_t unpack(weft_arena_t* arena, weft_onnx_value_t* value, const
 
 static weft_status_t read_packed(weft_arena_t* arena, const char* folder, const Onnx__TensorProto* proto,
                                  weft_onnx_value_t* value, int64_t count) {
-  size_t needed = (size_t)weft_ceil_div(count * value->bits, 8), given = proto->raw_data.len;
+  size_t needed = (size_t)weft_ceil_div(count * packed_bits(value), 8), given = proto->raw_data.len;
   const void* packed = proto->raw_data.data;
   if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
     WEFT_RETURN_IF_ERROR(weft_onnx_read_external(arena, folder, proto, needed, &packed));
@@ -253,15 +271,15 @@ static weft_status_t read_packed(weft_arena_t* arena, const char* folder, const 
     packed = bytes;
   }
   if (given != needed)
-    return TENSOR_ERROR(proto, INVALID_INPUT, "shape %s of %d-bit integers needs %zu bytes, got %zu",
-                        weft_onnx_shape_format(&value->shape).text, (int)value->bits, needed, given);
+    return TENSOR_ERROR(proto, INVALID_INPUT, "shape %s of %d-bit elements needs %zu bytes, got %zu",
+                        weft_onnx_shape_format(&value->shape).text, (int)packed_bits(value), needed, given);
   return unpack(arena, value, packed, count);
 }
 
 static weft_status_t read_bytes(weft_arena_t* arena, const char* folder, const Onnx__TensorProto* proto,
                                 weft_onnx_value_t* value, int64_t count) {
   size_t width = weft_dtype_size(value->dtype), needed = (size_t)count * width;
-  if (value->bits) return read_packed(arena, folder, proto, value, count);
+  if (packed_bits(value)) return read_packed(arena, folder, proto, value, count);
   if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
     return weft_onnx_read_external(arena, folder, proto, needed, &value->data);
   if (!proto->has_raw_data) return read_typed(arena, proto, value, count);
@@ -283,6 +301,7 @@ weft_status_t weft_onnx_read_tensor_proto(weft_arena_t* arena, const char* folde
     return TENSOR_ERROR(proto, UNSUPPORTED, "element type %d (%s) is not supported", (int)proto->data_type,
                         weft_onnx_dtype_text(proto->data_type));
   value->bits = weft_onnx_bits(proto->data_type);
+  value->minifloat = weft_onnx_minifloat(proto->data_type);
   if (proto->segment) return TENSOR_ERROR(proto, UNSUPPORTED, "it is stored in segments");
   WEFT_RETURN_IF_ERROR(shape_of(proto, &value->shape, &count));
   WEFT_RETURN_IF_ERROR(read_bytes(arena, folder, proto, value, count));

@@ -7,6 +7,7 @@
 // ONNX's numbering of element types, which is newer than what onnx.proto may name. False: no such dtype here.
 bool weft_onnx_dtype(int64_t data_type, weft_dtype_e* out_dtype);
 int32_t weft_onnx_bits(int64_t data_type); // of those narrower than their dtype; 0: of the others
+weft_onnx_minifloat_e weft_onnx_minifloat(int64_t data_type);
 // The lowest and highest integer of a type with so many bits (0: all); -inf and +inf for floats.
 void weft_onnx_range(weft_dtype_e dtype, int32_t bits, double* out_lowest, double* out_highest);
 const char* weft_onnx_dtype_text(int64_t data_type); // also of those that are not supported

@@ -12,13 +12,29 @@ typedef struct weft_onnx_shape_t {
   int64_t extent[WEFT_ONNX_MAX_RANK];
 } weft_onnx_shape_t;
 
+typedef enum weft_onnx_kind_e {
+  WEFT_ONNX_TENSOR,
+  WEFT_ONNX_SEQUENCE, // a list of values that is known while importing
+  WEFT_ONNX_NONE      // an optional value that is none
+} weft_onnx_kind_e;
+typedef enum weft_onnx_minifloat_e {
+  WEFT_ONNX_NO_MINIFLOAT,
+  WEFT_ONNX_F8E4M3FNUZ,
+  WEFT_ONNX_F8E5M2FNUZ,
+  WEFT_ONNX_F4E2M1,
+  WEFT_ONNX_F8E8M0
+} weft_onnx_minifloat_e;
 typedef struct weft_onnx_value_t {
+  weft_onnx_kind_e kind;
   const char* name; // of the ONNX value; NULL for intermediate steps of an operator
   weft_dtype_e dtype;
-  int32_t bits; // of 2 and 4-bit integers, which are kept in 8; 0: all of the type's
+  int32_t bits;                    // of 2 and 4-bit integers, which are kept in 8; 0: all of the type's
+  weft_onnx_minifloat_e minifloat; // whose numbers it has: see minifloat.h
   weft_onnx_shape_t shape;
-  const void* data; // row-major elements when known, else NULL. A tensor without elements is always known
-  MlirValue mlir;   // null until a known value is needed at run time
+  const void* data;   // row-major elements when known, else NULL. A tensor without elements is always known
+  MlirValue mlir;     // null until a known value is needed at run time
+  int32_t item_count; // of a sequence
+  struct weft_onnx_value_t** item;
 } weft_onnx_value_t;
 
 typedef struct weft_onnx_shape_text_t {

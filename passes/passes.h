@@ -7,6 +7,8 @@
 weft_status_t weft_passes_register(weft_tensor_context_t* context);
 // The default pipeline's text.
 const char* weft_passes_default_pipeline(void);
+// With products of f32 calculated in another type: f32 (the default pipeline), f16 or bf16; NULL for others.
+const char* weft_passes_pipeline_for(weft_dtype_e products);
 // Table of Weft's passes, "name  description" lines.
 weft_status_t weft_passes_print(weft_text_t* text);
 

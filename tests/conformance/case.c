@@ -49,10 +49,17 @@ static bool is_initializer(const Onnx__GraphProto* graph, const char* name) {
   return false;
 }
 
-// The index-th input that is not an initializer, or NULL.
-static Onnx__ValueInfoProto* fed_input(const Onnx__GraphProto* graph, int32_t index) {
+static bool is_bound(const case_t* test, const char* name) {
+  for (int32_t i = 0; i < test->bound_count; ++i)
+    if (!strcmp(test->bound[i].name, name)) return true;
+  return false;
+}
+
+// The index-th input that is neither an initializer nor bound, or NULL.
+static Onnx__ValueInfoProto* fed_input(const case_t* test, int32_t index) {
+  const Onnx__GraphProto* graph = test->model->graph;
   for (size_t i = 0; i < graph->n_input; ++i) {
-    if (is_initializer(graph, graph->input[i]->name)) continue;
+    if (is_initializer(graph, graph->input[i]->name) || is_bound(test, graph->input[i]->name)) continue;
     if (index-- == 0) return graph->input[i];
   }
   return NULL;
@@ -95,7 +102,7 @@ static void judge_model(const Onnx__GraphProto* graph, record_t* record) {
     const char* op = graph->node[i]->op_type ? graph->node[i]->op_type : "";
     const char* domain = graph->node[i]->domain ? graph->node[i]->domain : "";
     bool is_default = !domain[0] || !strcmp(domain, "ai.onnx");
-    if (is_default && weft_onnx_operator_find(op)) continue;
+    if (weft_onnx_operator_find_in(domain, op)) continue;
     char full[sizeof list];
     snprintf(full, sizeof full, "%s%s%s", is_default ? "" : domain, is_default ? "" : ".", op);
     if (has_word(list, full)) continue;
@@ -124,13 +131,12 @@ static weft_status_t read_tensors(weft_arena_t* arena, const char* prefix, const
 
 // The light models come with outputs only: their inputs are 0, 1/n, 2/n, .. as ONNX's own runner makes them.
 static weft_status_t make_inputs(case_t* test, data_set_t* set) {
-  const Onnx__GraphProto* graph = test->model->graph;
-  while (fed_input(graph, test->input_count)) ++test->input_count;
+  while (fed_input(test, test->input_count)) ++test->input_count;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, (size_t)test->input_count + 1, &set->input));
   for (int32_t i = 0; i < test->input_count; ++i) {
-    const Onnx__TypeProto__Tensor* type = fed_input(graph, i)->type->tensor_type;
+    const Onnx__TypeProto__Tensor* type = fed_input(test, i)->type->tensor_type;
     weft_host_tensor_t* tensor = &set->input[i];
-    *tensor = (weft_host_tensor_t){.name = fed_input(graph, i)->name};
+    *tensor = (weft_host_tensor_t){.name = fed_input(test, i)->name};
     if (!weft_onnx_dtype(type->elem_type, &tensor->dtype) || tensor->dtype != WEFT_DTYPE_F32 || !type->shape ||
         type->shape->n_dim > 8)
       return weft_error(UNSUPPORTED, "no data for input '%s'", tensor->name);
@@ -188,7 +194,7 @@ static void adopt_type(const Onnx__ValueInfoProto* info, weft_host_tensor_t* ten
 static void adopt_types(case_t* test) {
   const Onnx__GraphProto* graph = test->model->graph;
   for (int32_t s = 0; s < test->data_set_count; ++s) {
-    for (int32_t i = 0; i < test->input_count; ++i) adopt_type(fed_input(graph, i), &test->data_set[s].input[i]);
+    for (int32_t i = 0; i < test->input_count; ++i) adopt_type(fed_input(test, i), &test->data_set[s].input[i]);
     for (int32_t i = 0; i < test->output_count && (size_t)i < graph->n_output; ++i)
       adopt_type(graph->output[i], &test->data_set[s].output[i]);
   }
@@ -222,7 +228,7 @@ weft_status_t case_dims(const case_t* test, const data_set_t* set, weft_frontend
   *out_count = 0;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, (size_t)test->input_count * 8 + 1, out_dims));
   for (int32_t i = 0; i < test->input_count; ++i) {
-    const Onnx__ValueInfoProto* info = fed_input(test->model->graph, i);
+    const Onnx__ValueInfoProto* info = fed_input(test, i);
     const Onnx__TensorShapeProto* shape = info ? info->type->tensor_type->shape : NULL;
     if (!shape || shape->n_dim != (size_t)set->input[i].rank) continue;
     for (size_t d = 0; d < shape->n_dim; ++d) {
@@ -238,14 +244,6 @@ weft_status_t case_dims(const case_t* test, const data_set_t* set, weft_frontend
   return weft_ok();
 }
 
-static weft_status_t write_model(const case_t* test, const char* path) {
-  size_t size = onnx__model_proto__get_packed_size(test->model);
-  uint8_t* bytes = NULL;
-  WEFT_RETURN_IF_ERROR(weft_arena_allocate(test->arena, size, 1, (void**)&bytes));
-  onnx__model_proto__pack(test->model, bytes);
-  return weft_file_write(test->arena->allocator, path, bytes, size);
-}
-
 // The same in all data sets, and of the shape that parameters have.
 static bool is_parameter(const case_t* test, int32_t input, bool with_first) {
   const weft_host_tensor_t* tensor = &test->data_set[0].input[input];
@@ -259,43 +257,28 @@ static bool is_parameter(const case_t* test, int32_t input, bool with_first) {
   return true;
 }
 
-static weft_status_t make_initializer(weft_arena_t* arena, const Onnx__ValueInfoProto* info,
-                                      const weft_host_tensor_t* tensor, Onnx__TensorProto** out) {
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, 1, out));
-  onnx__tensor_proto__init(*out);
-  (*out)->name = info->name;
-  (*out)->n_dims = (size_t)tensor->rank;
-  (*out)->dims = (int64_t*)tensor->extent;
-  (*out)->has_data_type = (*out)->has_raw_data = 1;
-  (*out)->data_type = info->type->tensor_type->elem_type;
-  (*out)->raw_data = (ProtobufCBinaryData){tensor->size, tensor->data};
-  return weft_ok();
-}
-
-weft_status_t case_bind(case_t* test, bool with_first, const char* path, bool* out_bound) {
-  Onnx__GraphProto* graph = test->model->graph;
-  Onnx__TensorProto** list = NULL;
-  bool* is_bound = NULL;
-  size_t count = graph->n_initializer;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, (size_t)test->input_count + 1, &is_bound));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, count + (size_t)test->input_count + 1, &list));
-  if (count) memcpy(list, graph->initializer, count * sizeof *list);
-  for (int32_t i = 0; i < test->input_count; ++i) {
-    const Onnx__ValueInfoProto* info = fed_input(graph, i);
-    if (!info || !is_parameter(test, i, with_first)) continue;
-    WEFT_RETURN_IF_ERROR(make_initializer(test->arena, info, &test->data_set[0].input[i], &list[count++]));
-    is_bound[i] = true;
+weft_status_t case_bind(case_t* test, bool with_first, bool* out_bound) {
+  int32_t kept = 0, already = test->bound_count, inputs = test->input_count;
+  weft_host_tensor_t* bound = NULL;
+  const char** name = NULL;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, (size_t)(already + inputs) + 1, &bound));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(test->arena, (size_t)inputs + 1, &name));
+  if (already) memcpy(bound, test->bound, (size_t)already * sizeof *bound);
+  for (int32_t i = 0; i < inputs; ++i) {
+    const Onnx__ValueInfoProto* info = fed_input(test, i);
+    name[i] = info && is_parameter(test, i, with_first) ? info->name : NULL;
   }
-  *out_bound = count > graph->n_initializer;
-  if (!*out_bound) return weft_ok();
-  graph->initializer = list;
-  graph->n_initializer = count;
-  int32_t kept = 0;
-  for (int32_t i = 0; i < test->input_count; ++i) {
-    if (is_bound[i]) continue;
+  test->bound = bound;
+  for (int32_t i = 0; i < inputs; ++i) {
+    if (name[i]) {
+      bound[test->bound_count] = test->data_set[0].input[i];
+      bound[test->bound_count++].name = name[i];
+      continue;
+    }
     for (int32_t s = 0; s < test->data_set_count; ++s) test->data_set[s].input[kept] = test->data_set[s].input[i];
     ++kept;
   }
   test->input_count = kept;
-  return write_model(test, path);
+  *out_bound = test->bound_count > already;
+  return weft_ok();
 }

@@ -23,14 +23,15 @@ typedef struct case_t {
   Onnx__ModelProto* model;
   int32_t input_count, output_count, data_set_count;
   data_set_t* data_set;
+  int32_t bound_count; // inputs that were made constant: weft_frontend_import_bound takes them
+  weft_host_tensor_t* bound;
 } case_t;
 // Reads model and data. A case that can't be run from the outset has its verdict set, and is not read further: nothing
 // to run, values that are no tensors, operators or types that are not supported.
 weft_status_t case_read(weft_arena_t* arena, const char* folder, const char* name, case_t* out_case, record_t* record);
 // Values for the model's open dimensions, from the shapes of a data set.
 weft_status_t case_dims(const case_t* test, const data_set_t* set, weft_frontend_dim_t** out_dims, int32_t* out_count);
-// Parameters that a model takes as inputs (axes, shapes, pads, scales) become initializers with the values that they
-// have in all data sets: writes that model to `path`, and takes them out of the data sets' inputs. Parameters are lists
-// and numbers after the first input, or, with_first, the first input if it is a number or a list of integers. False:
-// there are none.
-weft_status_t case_bind(case_t* test, bool with_first, const char* path, bool* out_bound);
+// Parameters that a model takes as inputs (axes, shapes, pads, scales) become constants with the values that they have
+// in all data sets: moves them from the data sets' inputs to `bound`. Parameters are lists and numbers after the first
+// input, or, with_first, the first input if it is a number or a list of integers. False: there are none (left).
+weft_status_t case_bind(case_t* test, bool with_first, bool* out_bound);

@@ -20,7 +20,6 @@ typedef struct wafer_t {
   weft_arena_t arena;
   weft_control_t control;
   case_t test;
-  const char* model_path; // the case's, or its copy with bound parameters
   weft_model_t model;
   record_t* record;
 } wafer_t;
@@ -34,7 +33,8 @@ static weft_status_t import(wafer_t* w, const data_set_t* set) {
   int32_t count = 0;
   w->record->step = STEP_IMPORT;
   WEFT_RETURN_IF_ERROR(case_dims(&w->test, set, &dims, &count));
-  WEFT_RETURN_IF_ERROR(weft_frontend_import(w->context, &w->arena, w->model_path, dims, count, &w->model));
+  WEFT_RETURN_IF_ERROR(weft_frontend_import_bound(w->context, &w->arena, w->test.path, dims, count, w->test.bound,
+                                                  w->test.bound_count, &w->model));
   if (w->model.input_count != w->test.input_count || w->model.output_count != w->test.output_count) {
     return weft_error(INVALID_INPUT, "the model has %d inputs and %d outputs, the data %d and %d", w->model.input_count,
                       w->model.output_count, w->test.input_count, w->test.output_count);
@@ -47,14 +47,11 @@ static weft_status_t import(wafer_t* w, const data_set_t* set) {
 static weft_status_t import_or_bind(wafer_t* w, const data_set_t* set) {
   weft_status_t status = import(w, set);
   for (int with_first = 0; with_first < 2 && weft_status_code(status) == WEFT_STATUS_UNSUPPORTED; ++with_first) {
-    const char* path = NULL;
     bool is_bound = false;
-    weft_status_t bound = scratch_file(w, ".onnx", &path);
-    if (!bound) bound = case_bind(&w->test, with_first, path, &is_bound);
+    weft_status_t bound = case_bind(&w->test, with_first, &is_bound);
     if (bound) return weft_status_join(status, bound);
     if (!is_bound) continue;
     w->record->verdict = VERDICT_PASSED_BOUND;
-    w->model_path = path;
     weft_status_free(status);
     status = import(w, set);
   }
@@ -315,7 +312,6 @@ static weft_status_t run_case(wafer_t* w, const char* folder, const char* name) 
   record->step = STEP_DATA;
   WEFT_RETURN_IF_ERROR(case_read(&w->arena, folder, name, &w->test, record));
   if (record->verdict != VERDICT_PASSED) return weft_ok();
-  w->model_path = w->test.path;
   for (int32_t first = 0, count = 0; first < w->test.data_set_count; first += count) {
     const data_set_t* sets = &w->test.data_set[first];
     for (count = 1; first + count < w->test.data_set_count; ++count)
@@ -366,15 +362,11 @@ void wafer_run_case(weft_tensor_context_t* context, const wafer_options_t* optio
   weft_arena_initialize(w.allocator, &w.arena);
   weft_status_t status = run_case(&w, folder, name);
   if (status) take_failure(record, status);
-  if (w.model_path && w.model_path != w.test.path) unlink(w.model_path);
   weft_arena_deinitialize(&w.arena);
 }
 
 void wafer_clean(const wafer_options_t* options, int process) {
-  static const char* const endings[] = {".onnx", ".wafer"};
-  for (size_t i = 0; i < sizeof endings / sizeof *endings; ++i) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/weft-conformance-%d%s", options->scratch, process, endings[i]);
-    unlink(path);
-  }
+  char path[4096];
+  snprintf(path, sizeof path, "%s/weft-conformance-%d.wafer", options->scratch, process);
+  unlink(path);
 }

@@ -32,6 +32,8 @@ typedef struct case_t {
   weft_host_tensor_t input[MAX_CASE_TENSORS], expected[MAX_CASE_TENSORS];
   int32_t input_count, expected_count, dim_count;
   weft_frontend_dim_t dim[MAX_CASE_DIMS];
+  weft_host_tensor_t bound[MAX_CASE_TENSORS];
+  int32_t bound_count;
   weft_model_t model;
 } case_t;
 
@@ -53,44 +55,32 @@ static inline bool is_initializer(const Onnx__GraphProto* graph, const char* nam
   return false;
 }
 
-// Parameters that a conformance model passes as graph inputs (axes, shapes, pads, scales) become initializers: writes
-// the changed model to `path`. Parameters: only lists and scalars; the first input stays.
-static inline weft_status_t bind_case_inputs(case_t* test, case_bind_e bind, const char* from, const char* path) {
+static inline bool is_case_bound(const case_t* test, const char* name) {
+  for (int32_t i = 0; i < test->bound_count; ++i)
+    if (strcmp(test->bound[i].name, name) == 0) return true;
+  return false;
+}
+
+// Parameters that a conformance model passes as graph inputs (axes, shapes, pads, scales) become constants: only lists
+// and scalars; the first input stays.
+static inline weft_status_t bind_case_inputs(case_t* test, case_bind_e bind, const char* path) {
   weft_mapping_t mapping;
-  WEFT_RETURN_IF_ERROR(weft_file_map(from, &mapping));
+  WEFT_RETURN_IF_ERROR(weft_file_map(path, &mapping));
   Onnx__ModelProto* model = onnx__model_proto__unpack(NULL, mapping.size, mapping.data);
   weft_file_unmap(&mapping);
-  if (!model || !model->graph) return weft_error(INVALID_INPUT, "%s: not a model", from);
-  Onnx__GraphProto* graph = model->graph;
-  Onnx__TensorProto bound[MAX_CASE_TENSORS], *list[MAX_CASE_TENSORS], **old_list = graph->initializer;
-  size_t old_count = graph->n_initializer;
-  int32_t kept = 0, count = 0;
-  for (size_t i = 0; i < old_count && count < MAX_CASE_TENSORS; ++i) list[count++] = graph->initializer[i];
-  for (int32_t i = 0; i < test->input_count && (size_t)i < graph->n_input && count < MAX_CASE_TENSORS; ++i) {
-    const weft_host_tensor_t* tensor = &test->input[i];
-    if ((bind == BIND_ALL || (i > 0 && tensor->rank <= 1)) && old_count == 0) {
-      Onnx__TensorProto* proto = list[count++] = &bound[i];
-      onnx__tensor_proto__init(proto);
-      proto->name = graph->input[i]->name;
-      proto->n_dims = (size_t)tensor->rank;
-      proto->dims = (int64_t*)tensor->extent;
-      proto->has_data_type = proto->has_raw_data = 1;
-      proto->data_type = graph->input[i]->type->tensor_type->elem_type;
-      proto->raw_data = (ProtobufCBinaryData){tensor->size, tensor->data};
-    } else {
-      test->input[kept++] = *tensor;
+  if (!model || !model->graph) return weft_error(INVALID_INPUT, "%s: not a model", path);
+  weft_status_t status = weft_ok();
+  int32_t kept = 0;
+  for (int32_t i = 0; i < test->input_count && (size_t)i < model->graph->n_input && !status; ++i) {
+    bool is_constant = bind == BIND_ALL || (i > 0 && test->input[i].rank <= 1);
+    if (!is_constant || model->graph->n_initializer) {
+      test->input[kept++] = test->input[i];
+      continue;
     }
+    test->bound[test->bound_count] = test->input[i];
+    status = weft_arena_strdup(&test->arena, model->graph->input[i]->name, &test->bound[test->bound_count++].name);
   }
   test->input_count = kept;
-  graph->initializer = list;
-  graph->n_initializer = (size_t)count;
-  size_t size = onnx__model_proto__get_packed_size(model);
-  uint8_t* bytes = malloc(size);
-  onnx__model_proto__pack(model, bytes);
-  weft_status_t status = weft_file_write(weft_allocator_system(), path, bytes, size);
-  free(bytes);
-  graph->initializer = old_list;
-  graph->n_initializer = old_count;
   onnx__model_proto__free_unpacked(model, NULL);
   return status;
 }
@@ -106,7 +96,7 @@ static inline weft_status_t bind_case_dims(case_t* test, const char* path) {
   int32_t at = 0;
   for (size_t i = 0; i < model->graph->n_input && at < test->input_count; ++i) {
     const Onnx__ValueInfoProto* info = model->graph->input[i];
-    if (is_initializer(model->graph, info->name)) continue;
+    if (is_initializer(model->graph, info->name) || is_case_bound(test, info->name)) continue;
     const weft_host_tensor_t* tensor = &test->input[at++];
     if (!info->type || info->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) continue;
     const Onnx__TensorShapeProto* shape = info->type->tensor_type->shape;
@@ -193,16 +183,12 @@ static inline case_report_t run_case(const char* folder, double rtol, double ato
   weft_status_t status = weft_arena_printf(&test->arena, &path, "%s/model.onnx", folder);
   if (!status) status = read_case_tensors(test, folder, "input", test->input, &test->input_count);
   if (!status) status = read_case_tensors(test, folder, "output", test->expected, &test->expected_count);
-  char bound[64] = "";
-  if (!status && bind) {
-    snprintf(bound, sizeof(bound), "/tmp/weft_case_%d.onnx", (int)getpid());
-    status = bind_case_inputs(test, bind, path, bound);
-    path = bound;
-  }
+  if (!status && bind) status = bind_case_inputs(test, bind, path);
   if (!status) status = bind_case_dims(test, path);
   if (!status) status = weft_tensor_context_create(weft_allocator_system(), &test->context);
   if (!status)
-    status = weft_frontend_import(test->context, &test->arena, path, test->dim, test->dim_count, &test->model);
+    status = weft_frontend_import_bound(test->context, &test->arena, path, test->dim, test->dim_count, test->bound,
+                                        test->bound_count, &test->model);
   if (status) {
     bool unsupported = weft_status_code(status) == WEFT_STATUS_UNSUPPORTED;
     report_failure(&report, unsupported ? CASE_UNSUPPORTED : CASE_IMPORT_ERROR, status);
@@ -210,7 +196,6 @@ static inline case_report_t run_case(const char* folder, double rtol, double ato
     status = evaluate_case(test, rtol, atol, &report);
     if (status) report_failure(&report, CASE_EVAL_ERROR, status);
   }
-  if (bound[0]) unlink(bound);
   if (test->model.module.ptr) mlirModuleDestroy(test->model.module);
   if (test->context) weft_tensor_context_destroy(test->context);
   weft_arena_deinitialize(&test->arena);

@@ -242,8 +242,8 @@ static void test_reasons_for_what_has_no_form(void** state) {
   (void)state;
   text_model_t t;
   text_begin(&t, 18);
-  text_main(&t, "x:f32[3]", "s = SequenceConstruct(x) ; y = RandomNormalLike(x)", "y:f32[3]");
-  assert_refused(&t, WEFT_STATUS_UNSUPPORTED, "sequences are not supported");
+  text_main(&t, "x:f32[3]", "s = StringNormalizer(x) ; y = RandomNormalLike(x)", "y:f32[3]");
+  assert_refused(&t, WEFT_STATUS_UNSUPPORTED, "strings are not supported");
 }
 
 int main(void) {

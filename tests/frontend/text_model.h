@@ -31,6 +31,8 @@ typedef struct text_model_t {
   Onnx__GraphProto* body[TEXT_MAX];
   const char* body_name[TEXT_MAX];
   size_t body_count;
+  const weft_frontend_dim_t* dims; // for the import
+  int32_t dim_count;
   weft_model_t model;
   weft_host_tensor_t output[TEXT_MAX_IO];
   char path[64];
@@ -258,14 +260,19 @@ static inline void text_tensor(text_model_t* t, Onnx__GraphProto* graph, const c
   tensor->raw_data = (ProtobufCBinaryData){size, (uint8_t*)data};
 }
 
-static inline weft_status_t text_import(text_model_t* t) {
+// Writes the model to t->path, a temporary file.
+static inline weft_status_t text_save(text_model_t* t) {
   size_t size = onnx__model_proto__get_packed_size(&t->proto);
   uint8_t* bytes = text_new(t, size, 1);
   onnx__model_proto__pack(&t->proto, bytes);
   snprintf(t->path, sizeof(t->path), "/tmp/weft_text_%d.onnx", (int)getpid());
-  WEFT_RETURN_IF_ERROR(weft_file_write(weft_allocator_system(), t->path, bytes, size));
+  return weft_file_write(weft_allocator_system(), t->path, bytes, size);
+}
+
+static inline weft_status_t text_import(text_model_t* t) {
+  WEFT_RETURN_IF_ERROR(text_save(t));
   WEFT_RETURN_IF_ERROR(weft_tensor_context_create(weft_allocator_system(), &t->context));
-  return weft_frontend_import(t->context, &t->arena, t->path, NULL, 0, &t->model);
+  return weft_frontend_import(t->context, &t->arena, t->path, t->dims, t->dim_count, &t->model);
 }
 
 static inline weft_host_tensor_t text_host(text_model_t* t, const weft_frontend_io_t* io) {

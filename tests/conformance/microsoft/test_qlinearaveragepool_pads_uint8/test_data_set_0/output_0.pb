@@ -1,0 +1,1 @@
+ByJ6[_ryxfmi†©ƒ•{_q‹|qYRrˆdt ƒWjw€‰†pzŽ˜{]gˆ{‘n`MX‹¦x[

@@ -1,0 +1,1 @@
+ByJ6diwxhcadeifcfdYV\WRZktpbqnojb`s\]fjokah[WbondUT\rxxpe`

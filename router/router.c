@@ -8,8 +8,11 @@
 
 enum {
   ITERATIONS = 60,
-  PATIENCE = 4,        // iterations that try to lower the busiest link's load without success
-  NETS_PER_CHECK = 64, // between looks at the clock
+  SLOW = 3,                 // iterations in which hardly a router got free
+  PATIENCE = 6,             // iterations that try to lower the load of the busiest link without success
+  BALANCE_WORK = 1,         // times what the first iteration took, and ...
+  BALANCE_TILES = 20000000, // ... so many tiles looked at, are what a lower load is worth (some seconds)
+  NETS_PER_CHECK = 64,      // between looks at the clock
   // A low ceiling: among routers that are all full, what each has cost so far decides, and the nets give way evenly.
   PRESENT_MAX = WEFT_ROUTER_HOP
 };
@@ -131,13 +134,15 @@ static void report_state(const solver_t* s, weft_router_report_t* report) {
 static weft_status_t negotiate(solver_t* s, const weft_machine_t* machine, const weft_defects_t* defects,
                                weft_router_report_t* report) {
   weft_router_mesh_t* mesh = &s->mesh;
-  int32_t before = INT32_MAX, patience = PATIENCE;
+  int32_t before = INT32_MAX, patience = PATIENCE, slow = 0;
   uint32_t entries = (uint32_t)mesh->colours + 1;
-  int64_t enough = weft_max_i64(mesh->reference, s->interval);
+  int64_t enough = weft_max_i64(mesh->reference, s->interval), budget = 0;
   mesh->present = WEFT_ROUTER_HOP / 2;
   for (int32_t iteration = 1; iteration <= ITERATIONS; ++iteration) {
-    WEFT_RETURN_IF_ERROR(route_nets(s, iteration, entries, patience > 0));
+    // Where balancing has overused routers, these are put right before it goes on.
+    WEFT_RETURN_IF_ERROR(route_nets(s, iteration, entries, s->best && !mesh->overused));
     report->iterations = iteration;
+    if (iteration == 1) budget = BALANCE_WORK * s->search.looked_at + BALANCE_TILES;
     report_state(s, report);
     weft_control_table(
         s->control, "routing", "iteration %2d  overused routers %6d  colours %3d  hops %9lld  link wavelets %9lld",
@@ -146,16 +151,18 @@ static weft_status_t negotiate(solver_t* s, const weft_machine_t* machine, const
       --patience;
     } else {
       patience = PATIENCE;
+      if (!s->best) budget += s->search.looked_at;
       WEFT_RETURN_IF_ERROR(keep_best(s, report->link_wavelets_max));
     }
-    if (s->best && (patience <= 0 || s->best_load <= enough)) break;
-    // The next look is at the links that carry more than three fifths of what the busiest does.
-    weft_router_mesh_crowd(mesh, weft_max_i64(enough, report->link_wavelets_max / 5 * 3));
+    if (s->best && (patience <= 0 || s->best_load <= enough || s->search.looked_at > budget)) break;
+    // Colours come first. Then the next look is at the links that carry more than three fifths of what the busiest
+    // does.
+    if (s->best) weft_router_mesh_crowd(mesh, weft_max_i64(enough, report->link_wavelets_max / 5 * 3));
     weft_router_mesh_age(mesh);
     if (mesh->present < PRESENT_MAX) mesh->present += mesh->present / 4;
     // When it goes slowly, those who fill the routers around have to make room too.
-    bool slow = mesh->overused > before - before / 8;
-    entries = (uint32_t)mesh->colours + !slow;
+    slow = mesh->overused > before - before / 8 ? slow + 1 : 0;
+    entries = (uint32_t)mesh->colours + (slow < SLOW);
     before = mesh->overused;
   }
   if (!s->best)

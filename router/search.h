@@ -33,6 +33,7 @@ typedef struct weft_router_search_t {
   weft_router_mark_t* mark;
   weft_router_seen_t* seen;
   uint32_t stamp, epoch;
+  int64_t looked_at; // tiles, in all searches: what they cost
   weft_router_heap_item_t* heap;
   size_t heap_count, heap_capacity;
 } weft_router_search_t;

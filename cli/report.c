@@ -85,7 +85,8 @@ static json_t* describe_node(const weft_fabric_t* fabric, const char* name, cons
     bound = bound_by(a);
   }
   // Arithmetic without a kernel: passes made it part of its neighbours', or found that nobody needs it.
-  bool is_merged = becomes && strcmp(becomes, "computation") == 0 && json_array_size(kernels) == 0;
+  bool is_merged = becomes && strcmp(becomes, becomes_names[WEFT_FRONTEND_COMPUTATION]) == 0 &&
+                   fabric->kernel_count > 0 && json_array_size(kernels) == 0;
   const char* fate = json_array_size(kernels) ? "kernels" : is_merged ? "merged" : becomes;
   if (becomes) json_object_set_new(entry, "becomes", json_string(fate));
   json_object_set_new(entry, "kernels", kernels);

@@ -13,12 +13,12 @@ weft_status_t weft_onnx_materialize(weft_onnx_builder_t* builder, MlirLocation l
 
 // --- The general form: linalg.generic.
 enum { WEFT_ONNX_MAX_NEST = 12, WEFT_ONNX_MAX_OPERANDS = 8 };
-typedef struct weft_onnx_axis_map_t { // an operand's axis: stride0 * dim0 + stride1 * dim1; dim1 -1: none
+typedef struct weft_onnx_axis_map_t { // an operand's axis: offset + stride0 * dim0 + stride1 * dim1; dim1 -1: none
   int32_t dim0, dim1;
-  int64_t stride0, stride1;
+  int64_t stride0, stride1, offset;
 } weft_onnx_axis_map_t;
 static inline weft_onnx_axis_map_t weft_onnx_along(int32_t dim) {
-  return (weft_onnx_axis_map_t){dim, -1, 1, 0};
+  return (weft_onnx_axis_map_t){dim, -1, 1, 0, 0};
 }
 typedef struct weft_onnx_operand_t {
   value_t* value; // NULL: a window, only its shape counts; its extents are those of the axes' dimensions
@@ -71,12 +71,16 @@ weft_status_t weft_onnx_pad(node_t* node, value_t* value, const int64_t* low, co
                             value_t** out); // negative: crops
 weft_status_t weft_onnx_concat(node_t* node, int32_t axis, int32_t count, value_t* const* inputs, value_t** out);
 // out[.., i, ..] = value[.., index[i], ..]: one piece where the list walks through a box, else slices of its runs,
-// concatenated.
+// concatenated; many of them become a copy where that is one piece.
 weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
                              value_t** out);
 // The same when the list walks through a box: one piece. *out_done is false for other lists.
 weft_status_t weft_onnx_take_box(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
                                  value_t** out, bool* out_done);
+// The same for any list that two nested ranges walk through, backwards, overlapping or on the spot as they like: a
+// copy, not only movement.
+weft_status_t weft_onnx_take_walk(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
+                                  value_t** out, bool* out_done);
 // data with updates[u, ..] at point[u], which gives the first `width` coordinates, when the points walk through a box:
 // what is around it and the updates are few pieces. *out_done is false for other points, and when two are equal.
 weft_status_t weft_onnx_put_box(node_t* node, value_t* data, int32_t width, int64_t count, const int64_t* point,

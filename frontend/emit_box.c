@@ -84,6 +84,31 @@ weft_status_t weft_onnx_take_box(node_t* node, value_t* value, int32_t axis, int
   return weft_onnx_reshape(node, value, &result, out);
 }
 
+weft_status_t weft_onnx_take_walk(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
+                                  value_t** out, bool* out_done) {
+  weft_onnx_lattice_t lattice;
+  int32_t rank = value->shape.rank;
+  shape_t result = value->shape;
+  *out_done = count > 1 && weft_onnx_lattice_find(count, 1, index, &lattice) && lattice.digit_count <= 2 &&
+              rank + (lattice.digit_count == 2) <= WEFT_ONNX_MAX_RANK;
+  if (!*out_done) return weft_ok();
+  result.extent[axis] = count;
+  bool is_nested = lattice.digit_count == 2;
+  weft_onnx_generic_t copy = {.rank = rank + is_nested, .operand_count = 1, .dtype = value->dtype};
+  copy.operand[0] = (weft_onnx_operand_t){.value = value, .rank = rank};
+  for (int32_t i = 0; i < rank; ++i) {
+    int32_t dim = i + (i > axis && is_nested);
+    copy.extent[dim] = value->shape.extent[i];
+    copy.operand[0].axis[i] = weft_onnx_along(dim);
+  }
+  copy.extent[axis] = lattice.digit[0].extent;
+  if (is_nested) copy.extent[axis + 1] = lattice.digit[1].extent;
+  copy.operand[0].axis[axis] = (weft_onnx_axis_map_t){axis, is_nested ? axis + 1 : -1, lattice.digit[0].step[0],
+                                                      is_nested ? lattice.digit[1].step[0] : 0, index[0]};
+  TRY(weft_onnx_generic(node, &copy, &value));
+  return weft_onnx_reshape(node, value, &result, out);
+}
+
 // --- Putting
 
 typedef struct box_t {

@@ -105,6 +105,7 @@ static cursor_t operand_cursor(const weft_onnx_operand_t* operand) {
   int64_t strides[WEFT_ONNX_MAX_RANK];
   weft_onnx_strides(&operand->value->shape, strides);
   for (int32_t a = 0; a < operand->rank; ++a) {
+    cursor.offset += strides[a] * operand->axis[a].offset;
     cursor.step[operand->axis[a].dim0] += strides[a] * operand->axis[a].stride0;
     if (operand->axis[a].dim1 >= 0) cursor.step[operand->axis[a].dim1] += strides[a] * operand->axis[a].stride1;
   }
@@ -188,10 +189,13 @@ static MlirAffineExpr axis_expression(MlirContext context, const weft_onnx_axis_
   MlirAffineExpr expression = mlirAffineDimExprGet(context, axis->dim0);
   if (axis->stride0 != 1)
     expression = mlirAffineMulExprGet(expression, mlirAffineConstantExprGet(context, axis->stride0));
-  if (axis->dim1 < 0) return expression;
-  MlirAffineExpr other = mlirAffineDimExprGet(context, axis->dim1);
-  if (axis->stride1 != 1) other = mlirAffineMulExprGet(other, mlirAffineConstantExprGet(context, axis->stride1));
-  return mlirAffineAddExprGet(expression, other);
+  if (axis->dim1 >= 0) {
+    MlirAffineExpr other = mlirAffineDimExprGet(context, axis->dim1);
+    if (axis->stride1 != 1) other = mlirAffineMulExprGet(other, mlirAffineConstantExprGet(context, axis->stride1));
+    expression = mlirAffineAddExprGet(expression, other);
+  }
+  if (axis->offset == 0) return expression;
+  return mlirAffineAddExprGet(expression, mlirAffineConstantExprGet(context, axis->offset));
 }
 
 static MlirAttribute operand_map(MlirContext context, int32_t rank, const weft_onnx_operand_t* operand) {

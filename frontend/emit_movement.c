@@ -322,19 +322,40 @@ weft_status_t weft_onnx_concat(node_t* node, int32_t axis, int32_t count, value_
                 inputs[0]->dtype, &shape, out);
 }
 
-// The longest run from index[0] with one positive step.
+// The longest run from index[0] with one step; one that goes backwards or stays costs a copy, and has to be worth it.
 static int64_t run_length(int64_t count, const int64_t* index, int64_t* out_step) {
-  *out_step = count > 1 && index[1] > index[0] ? index[1] - index[0] : 1;
+  enum { WORTH_A_COPY = 6 };
+  *out_step = count > 1 ? index[1] - index[0] : 1;
   int64_t length = 1;
   while (length < count && index[length] - index[length - 1] == *out_step) ++length;
-  return length;
+  if (*out_step > 0 || length >= WORTH_A_COPY) return length;
+  *out_step = 1;
+  return 1;
+}
+
+static weft_status_t take_known(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
+                                value_t** out) {
+  uint8_t* data;
+  shape_t shape = value->shape;
+  int64_t outer = 1, extent = shape.extent[axis];
+  size_t inner = weft_dtype_size(value->dtype);
+  for (int32_t i = 0; i < axis; ++i) outer *= shape.extent[i];
+  for (int32_t i = axis + 1; i < shape.rank; ++i) inner *= (size_t)shape.extent[i];
+  shape.extent[axis] = count;
+  TRY(new_data(node, value->dtype, &shape, &data));
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < count; ++i)
+      memcpy(data + (size_t)(o * count + i) * inner,
+             (const uint8_t*)value->data + (size_t)(o * extent + index[i]) * inner, inner);
+  return weft_onnx_known(node, value->dtype, &shape, data, out);
 }
 
 weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t count, const int64_t* index,
                              value_t** out) {
-  enum { MAX_RUNS = 4096 };
+  enum { FEW_RUNS = 8, MAX_RUNS = 4096 };
+  if (value->data) return take_known(node, value, axis, count, index, out);
   value_t** runs;
-  int64_t offset[WEFT_ONNX_MAX_RANK] = {0}, size[WEFT_ONNX_MAX_RANK], step[WEFT_ONNX_MAX_RANK];
+  int64_t offset[WEFT_ONNX_MAX_RANK] = {0}, size[WEFT_ONNX_MAX_RANK], step[WEFT_ONNX_MAX_RANK], along;
   for (int32_t i = 0; i < value->shape.rank; ++i) {
     size[i] = value->shape.extent[i];
     step[i] = 1;
@@ -342,17 +363,22 @@ weft_status_t weft_onnx_take(node_t* node, value_t* value, int32_t axis, int64_t
   int32_t run_count = 0;
   int64_t run_total = 0;
   bool is_done = false;
-  for (int64_t at = 0; at < count; ++run_total) at += run_length(count - at, index + at, &step[axis]);
+  for (int64_t at = 0; at < count; ++run_total) at += run_length(count - at, index + at, &along);
   if (run_total > 1) TRY(weft_onnx_take_box(node, value, axis, count, index, out, &is_done));
+  if (!is_done && run_total > FEW_RUNS) TRY(weft_onnx_take_walk(node, value, axis, count, index, out, &is_done));
   if (is_done) return weft_ok();
-  NODE_REQUIRE(node, value->data || run_total <= MAX_RUNS, UNSUPPORTED,
+  NODE_REQUIRE(node, run_total <= MAX_RUNS, UNSUPPORTED,
                "it picks %lld separate slices along axis %d, at most %d are supported", (long long)run_total, axis,
                MAX_RUNS);
   TRY(WEFT_ARENA_NEW(node->builder->arena, (size_t)run_total + 1, &runs));
   for (int64_t at = 0; at < count; at += size[axis]) {
-    size[axis] = run_length(count - at, index + at, &step[axis]);
+    size[axis] = run_length(count - at, index + at, &along);
     offset[axis] = index[at];
-    TRY(weft_onnx_slice(node, value, offset, size, step, &runs[run_count++]));
+    step[axis] = along;
+    if (along > 0)
+      TRY(weft_onnx_slice(node, value, offset, size, step, &runs[run_count++]));
+    else
+      TRY(weft_onnx_take_walk(node, value, axis, size[axis], index + at, &runs[run_count++], &is_done));
   }
   if (count == 0) {
     size[axis] = 0;

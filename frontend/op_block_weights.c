@@ -10,7 +10,7 @@ typedef struct blocks_t {
 
 static weft_status_t read_size(node_t* node, const char* name, int64_t* out) {
   TRY(weft_onnx_attribute_int(node, name, 0, out));
-  NODE_REQUIRE(node, *out > 0 && *out < INT32_MAX, INVALID_INPUT, "%s is %lld", name, (long long)*out);
+  NODE_REQUIRE(node, *out > 0 && *out < 1 << 28, INVALID_INPUT, "%s is %lld", name, (long long)*out);
   return weft_ok();
 }
 

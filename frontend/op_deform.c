@@ -92,8 +92,9 @@ static weft_status_t read_taps(node_t* node, const deform_t* deform, value_t** o
   TRY(tap_weights(node, deform, 0, &rows));
   TRY(tap_weights(node, deform, 1, &columns));
   TRY(weft_onnx_reshape(node, x, &(shape_t){5, {deform->batch, deform->offset_groups, each, in[0], in[1]}}, &x));
-  static const weft_onnx_axis_map_t n = {0, -1, 1, 0}, g = {1, -1, 1, 0}, c = {2, -1, 1, 0}, k = {3, -1, 1, 0},
-                                    oy = {4, -1, 1, 0}, ox = {5, -1, 1, 0}, iy = {6, -1, 1, 0}, ix = {7, -1, 1, 0};
+  static const weft_onnx_axis_map_t n = {0, -1, 1, 0, 0}, g = {1, -1, 1, 0, 0}, c = {2, -1, 1, 0, 0},
+                                    k = {3, -1, 1, 0, 0}, oy = {4, -1, 1, 0, 0}, ox = {5, -1, 1, 0, 0},
+                                    iy = {6, -1, 1, 0, 0}, ix = {7, -1, 1, 0, 0};
   double p[] = {3};
   weft_onnx_generic_t generic = {
       .rank = 8,

@@ -241,7 +241,7 @@ static weft_status_t emit_lrn(node_t* node) {
     generic.operand[0].axis[i] = weft_onnx_along(i);
   }
   generic.extent[rank] = size;
-  generic.operand[0].axis[1] = (weft_onnx_axis_map_t){1, rank, 1, 1};
+  generic.operand[0].axis[1] = (weft_onnx_axis_map_t){1, rank, 1, 1, 0};
   TRY(weft_onnx_generic(node, &generic, &squares));
   return weft_onnx_pointwise(node, lrn_divide, p, x->dtype, 2, (value_t*[]){x, squares}, &node->output[0]);
 }

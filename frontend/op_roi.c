@@ -173,7 +173,7 @@ static weft_status_t images_of(node_t* node, value_t* image, value_t** out) {
 // Dimensions: region, channel, cell row, cell column; image, row, column; samples.
 enum { REGION, CHANNEL, CELL_Y, CELL_X, IMAGE, ROW, COLUMN, SAMPLE_Y, SAMPLE_X };
 #define ALONG(dim)                                                                                                     \
-  { dim, -1, 1, 0 }
+  { dim, -1, 1, 0, 0 }
 
 // Every cell over all elements of all images. rows, columns: [regions, cells, elements]; image: [regions, images].
 static weft_onnx_generic_t over_cells(value_t* value, value_t* rows, value_t* columns, value_t* image) {

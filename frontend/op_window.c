@@ -92,7 +92,7 @@ static weft_status_t pad_spatial(node_t* node, value_t* value, const window_t* w
 }
 
 static weft_onnx_axis_map_t sliding(const window_t* window, int32_t axis, int32_t out_dim, int32_t kernel_dim) {
-  return (weft_onnx_axis_map_t){out_dim, kernel_dim, window->stride[axis], window->dilation[axis]};
+  return (weft_onnx_axis_map_t){out_dim, kernel_dim, window->stride[axis], window->dilation[axis], 0};
 }
 
 // --- Convolution

@@ -166,8 +166,31 @@ static void test_pieces(void** state) {
   text_end(&t);
 }
 
+static void test_walks(void** state) {
+  (void)state;
+  static const int64_t pads[] = {500, 512};
+  text_model_t t;
+  text_begin(&t, 18);
+  text_main(&t, "x:f32[1000]", "y = Pad(x, p) mode:s=reflect", "y:f32");
+  text_tensor(&t, t.proto.graph, "p", 7, 1, (int64_t[]){2}, pads, sizeof(pads));
+  assert_null(text_import(&t));
+  assert_int_equal(count_text(&t, "linalg.generic"), 2); // an end backwards each
+  assert_true(count_text(&t, "tensor.extract_slice") <= 1);
+  assert_int_equal(count_text(&t, "tensor.concat"), 1);
+  text_end(&t);
+  int64_t index[1200], count = 1200;
+  for (int i = 0; i < 1200; ++i) index[i] = i / 20 * 4 + i % 20; // frames that overlap
+  text_begin(&t, 18);
+  text_main(&t, "x:f32[300]", "y = Gather(x, i)", "y:f32");
+  text_tensor(&t, t.proto.graph, "i", 7, 1, &count, index, sizeof(index));
+  assert_null(text_import(&t));
+  assert_int_equal(count_text(&t, "linalg.generic"), 1);
+  assert_int_equal(count_text(&t, "tensor.concat"), 0);
+  text_end(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_scatter), cmocka_unit_test(test_gather),
-                                     cmocka_unit_test(test_pieces)};
+                                     cmocka_unit_test(test_pieces), cmocka_unit_test(test_walks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # For the programs of this folder; sourced.
 
 # onnxruntime-node, in a folder of its own: a dependency of measurements only. WEFT_ORT names one that has it already.

@@ -185,8 +185,9 @@ static weft_status_t place(compile_t* c) {
   }
   WEFT_RETURN_IF_ERROR(weft_check_fabric(&c->fabric, &c->machine, &c->defects));
   char what[128];
-  snprintf(what, sizeof what, "%lld of %lld live tiles, slowest kernel %.0f cycles, %d streams",
-           (long long)c->placed.tiles_used, (long long)c->placed.tiles_live, c->placed.time, c->fabric.stream_count);
+  snprintf(what, sizeof what, "%lld of %lld live tiles, slowest kernel %lld cycles, %d streams",
+           (long long)c->placed.tiles_used, (long long)c->placed.tiles_live, (long long)c->placed.slowest_cycles,
+           c->fabric.stream_count);
   stage_done(c, "place", what);
   if (c->placing.engine.seeds > 1) {
     weft_cli_say(c->cli, "         best of %d seeds is %llu with cost %.6g; the worst has %.6g, %.2f %% more",
@@ -249,21 +250,21 @@ static weft_status_t write_report(compile_t* c, const char* path) {
   json_object_set_new(root, "kernels", weft_cli_report_kernels(&c->fabric));
   if (c->fabric.stage >= WEFT_STAGE_PLACED) {
     json_object_set_new(root, "placement",
-                        json_pack("{s:f, s:f, s:f, s:I, s:I, s:i, s:I, s:f, s:f}", "cost", c->placed.cost,
-                                  "slowest_kernel_cycles", c->placed.time, "wire", c->placed.wire, "tiles_used",
-                                  (json_int_t)c->placed.tiles_used, "tiles_live", (json_int_t)c->placed.tiles_live,
-                                  "seeds", c->placing.engine.seeds, "best_seed", (json_int_t)c->placed.best_seed,
-                                  "worst_seed_cost", c->placed.worst_seed_cost, "spread_per_cent",
-                                  spread_of(&c->placed)));
+                        json_pack("{s:f, s:f, s:I, s:f, s:I, s:I, s:i, s:I, s:f, s:f}", "cost", c->placed.cost, "time",
+                                  c->placed.time, "slowest_kernel_cycles", (json_int_t)c->placed.slowest_cycles, "wire",
+                                  c->placed.wire, "tiles_used", (json_int_t)c->placed.tiles_used, "tiles_live",
+                                  (json_int_t)c->placed.tiles_live, "seeds", c->placing.engine.seeds, "best_seed",
+                                  (json_int_t)c->placed.best_seed, "worst_seed_cost", c->placed.worst_seed_cost,
+                                  "spread_per_cent", spread_of(&c->placed)));
   }
   if (c->fabric.stage >= WEFT_STAGE_ROUTED) {
-    json_object_set_new(
-        root, "routing",
-        json_pack("{s:i, s:I, s:I, s:i, s:I, s:f, s:i, s:f}", "iterations", c->routed.iterations, "hops",
-                  (json_int_t)c->routed.hops, "longest_hops", (json_int_t)c->routed.longest_hops, "colours_max",
-                  c->routed.colours_max, "link_wavelets_max", (json_int_t)c->routed.link_wavelets_max, "stretch",
-                  c->routed.stretch, "congestion_bin_tiles", c->forecast.estimated.bin, "congestion_rank_correlation",
-                  c->forecast.correlation));
+    json_object_set_new(root, "routing",
+                        json_pack("{s:i, s:I, s:I, s:i, s:I, s:f, s:i, s:f}", "iterations", c->routed.iterations,
+                                  "hops", (json_int_t)c->routed.hops, "longest_hops",
+                                  (json_int_t)c->routed.longest_hops, "colours_max", c->routed.colours_max,
+                                  "link_wavelets_max", (json_int_t)c->routed.link_wavelets_max, "stretch",
+                                  c->routed.stretch, "congestion_bin_tiles", c->forecast.estimated.bin,
+                                  "congestion_rank_correlation", c->forecast.correlation));
   }
   char* text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
   json_decref(root);

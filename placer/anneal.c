@@ -202,11 +202,18 @@ double weft_placer_penalty(const weft_placer_problem_t* problem, double cost) {
   return fmax(1, fabs(cost) + problem->weight_time * slowest);
 }
 
-// Slicing trees go before, unless something holds blocks in places of their own.
-static bool is_refinement(const weft_placer_problem_t* problem) {
-  bool free = !problem->constraint_count && problem->block_count > 1;
-  for (int32_t b = 0; b < problem->block_count && free; ++b) free = problem->block[b].fixed_x < 0;
-  return free;
+// Whether the start is one that shouldn't be given up for a random one: slicing trees made it, unless blocks are fixed
+// or constrained, or packing that kept to the constraints; and there is little room to move about in.
+static bool is_good_start(const annealer_t* a) {
+  const weft_placer_problem_t* p = a->problem;
+  if (p->constraint_count) return true;
+  bool free = p->block_count > 1;
+  int64_t taken = 0, live = weft_placer_grid_live(a->grid, 0, 0, p->width, p->height);
+  for (int32_t b = 0; b < p->block_count && free; ++b) {
+    free = p->block[b].fixed_x < 0;
+    taken += (int64_t)a->spots[b].width * a->spots[b].height;
+  }
+  return free && 2 * taken > live;
 }
 
 weft_status_t weft_placer_anneal(const weft_placer_problem_t* problem, const weft_placer_grid_t* grid,
@@ -229,17 +236,26 @@ weft_status_t weft_placer_anneal(const weft_placer_problem_t* problem, const wef
                                .restore_best = restore_best,
                                .describe = describe,
                                .frame = options->frame ? frame : NULL};
-  // The last temperature is VPR's: a small part of what an edge costs. From a start that is good already the first is
-  // no more than lets blocks slip past each other; where it is not, the schedule measures one.
+  // The last temperature is VPR's: a small part of what an edge costs. From a good start the first is no more than lets
+  // blocks slip past each other; elsewhere, and where that leaves constraints missed, the schedule measures one.
+  bool good = is_good_start(&a);
   weft_placer_schedule_t schedule = {
       .moves_per_temperature = (int64_t)(options->effort * 40.0 * pow((double)blocks, 4.0 / 3.0)) + 40,
-      .hot = is_refinement(problem) ? 0.003 * cost : 0,
+      .hot = good ? 0.003 * cost : 0,
       .cold = 0.002 * cost / (problem->edge_count > 0 ? problem->edge_count : 1),
       .seconds = options->seconds,
       .least_range = 1.0 / (problem->width > problem->height ? problem->width : problem->height)};
   weft_placer_annealing_t annealing;
   WEFT_RETURN_IF_ERROR(weft_placer_schedule_run(&schedule, &moves, rng, control, &annealing));
-  *out_annealed = (weft_placer_annealed_t){
-      .cost = annealing.cost, .time = a.time, .wire = a.wire, .moves = annealing.moves, .drift = annealing.drift};
+  *out_annealed = (weft_placer_annealed_t){.moves = annealing.moves, .drift = annealing.drift};
+  if (good && a.violation > 0 && !weft_control_should_stop(control)) {
+    schedule.hot = 0;
+    WEFT_RETURN_IF_ERROR(weft_placer_schedule_run(&schedule, &moves, rng, control, &annealing));
+    out_annealed->moves += annealing.moves;
+    out_annealed->drift = fmax(out_annealed->drift, annealing.drift);
+  }
+  out_annealed->cost = annealing.cost;
+  out_annealed->time = a.time;
+  out_annealed->wire = a.wire;
   return weft_ok();
 }

@@ -81,7 +81,26 @@ static void try_corner(const packer_t* p, int32_t block, int32_t shape, int32_t 
     double corner = (double)(s.y + s.height) * p->problem->width + s.x + s.width;
     double score = p->compact ? corner : wire + 1e-9 * corner;
     if (best->found && score >= best->score) continue;
+    if (!weft_placer_may_lie(p->problem, block, &s)) continue;
     *best = (candidate_t){s, score, true};
+  }
+}
+
+// Corners that regions make, by themselves and with the blocks placed before.
+static void try_regions(const packer_t* p, int32_t block, int32_t shape, int32_t count, candidate_t* best) {
+  for (int32_t i = 0; i < p->problem->constraint_count; ++i) {
+    const weft_placer_constraint_t* c = &p->problem->constraint[i];
+    if (c->block != block || c->kind == WEFT_PLACER_ADJACENT) continue;
+    bool inside = c->kind == WEFT_PLACER_INSIDE;
+    int32_t x = inside ? c->x : c->x + c->width, y = inside ? c->y : c->y + c->height;
+    try_corner(p, block, shape, count, x, y, best);
+    try_corner(p, block, shape, count, x, p->grid->top, best);
+    try_corner(p, block, shape, count, p->grid->left, y, best);
+    for (int32_t j = 0; j < count; ++j) {
+      const weft_placer_spot_t* t = &p->spots[p->order[j]];
+      try_corner(p, block, shape, count, x, t->y + t->height, best);
+      try_corner(p, block, shape, count, t->x + t->width, y, best);
+    }
   }
 }
 
@@ -92,6 +111,7 @@ static bool place_block(const packer_t* p, int32_t block, int32_t shape, int32_t
     try_corner(p, block, shape, count, b->fixed_x, b->fixed_y, &best);
   } else {
     try_corner(p, block, shape, count, p->grid->left, p->grid->top, &best);
+    try_regions(p, block, shape, count, &best);
     for (int32_t i = 0; i < count; ++i) {
       const weft_placer_spot_t* t = &p->spots[p->order[i]];
       try_corner(p, block, shape, count, t->x + t->width, t->y, &best);

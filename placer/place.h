@@ -12,7 +12,9 @@ typedef struct weft_place_options_t {
   const weft_placer_rules_t* rules; // that the user set; may be NULL
 } weft_place_options_t;
 typedef struct weft_place_report_t {
-  double cost, time, wire, worst_seed_cost;
+  double cost, wire, worst_seed_cost;
+  double time;            // of the objective: the slowest kernel, or the busiest links as placement estimates them
+  int64_t slowest_cycles; // of a step of the slowest kernel alone
   uint64_t best_seed;
   int64_t tiles_used, tiles_live;
 } weft_place_report_t;

@@ -78,9 +78,11 @@ typedef struct weft_placer_result_t {
 // the block that found no room.
 weft_status_t weft_placer_solve(const weft_placer_problem_t* problem, const weft_placer_options_t* options,
                                 weft_arena_t* arena, weft_placer_result_t* out_result);
-// By how many tiles the constraints are missed, in all: 0 when they hold. The annealers weigh it as a penalty.
-int32_t weft_placer_missed(const weft_placer_constraint_t* constraint, const weft_placer_spot_t* spots); // by one
+// By how many tiles a constraint is missed; all of them, 0 when they hold. The annealers weigh that as a penalty.
+int32_t weft_placer_missed(const weft_placer_constraint_t* constraint, const weft_placer_spot_t* spots);
 double weft_placer_violation(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);
+// Whether a block may lie there as far as that depends on it alone: constraints on regions.
+bool weft_placer_may_lie(const weft_placer_problem_t* problem, int32_t block, const weft_placer_spot_t* spot);
 // Recomputes the objective; legal: disjoint, inside, enough live tiles.
 double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time,
                         double* out_wire);

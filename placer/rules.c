@@ -86,7 +86,7 @@ weft_status_t weft_placer_rules_read(const char* path, weft_arena_t* arena, weft
 
 // The name itself comes first: it may have characters that mean something in a pattern.
 static bool matches(const char* pattern, const char* name) {
-  return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
+  return pattern && (!strcmp(pattern, name) || !fnmatch(pattern, name, 0));
 }
 
 static weft_status_t no_such_block(const weft_placer_rules_t* rules, const weft_placer_rule_t* rule,
@@ -206,7 +206,7 @@ static weft_status_t check_inside(const weft_placer_rules_t* rules, const weft_p
     if (within) needed += smallest_shape(&problem->block[b])->tiles, ++count;
   }
   if (needed <= live) return weft_ok();
-  int64_t rows = (needed * (problem->width * problem->height) /
+  int64_t rows = (needed * ((int64_t)problem->width * problem->height) /
                       grid->live[(size_t)(problem->width + 1) * (size_t)(problem->height + 1) - 1] +
                   c->width - 1) /
                  c->width;

@@ -7,11 +7,26 @@
 
 #include "placer/slicing_targets.h"
 
-enum { SCRATCH, FORWARDS, BACKWARDS, STARTS, FIRST_TARGETS = 8, MOST_ARMS = 120, MOST_JOBS = 64, ROUNDS = 5, MOST_MIXED = 60, TEMPERATURES = 100, MOST_TRIES = 12 };
+enum {
+  SCRATCH,
+  FORWARDS,
+  BACKWARDS,
+  STARTS,
+  FIRST_TARGETS = 8,
+  MOST_ARMS = 120,
+  MOST_JOBS = 64,
+  ROUNDS = 5,
+  MOST_MIXED = 40,
+  TEMPERATURES = 100,
+  MOST_TRIES = 12,
+  NOISY_PEELS = 3
+};
 static const double MOST_FILL = 0.985;     // of the least areas: beyond it nothing was ever packed
+static const double NOISE = 0.05;          // of the beam searches after the first
 static const double SCARCE = 0.8;          // fill from which on area is what counts
 static const double LEAST_GAIN = 0.0015;   // of area, for a target to be worth trying after a lower one
 static const double OVERFLOW_PRICE = 80;   // wire of a mean edge that a tile of overflow costs
+static const double DEARER = 3;            // when a tree is annealed again
 static const double HOT = 0.6, COLD = 1.5; // temperature of a rough start, by the grid's side; the last one, in tiles
 static const double BEAM_PLACES = 20000;   // beam times blocks
 // A run has to have some moves a block to be worth it, and a move takes time in the number of blocks.
@@ -33,9 +48,10 @@ typedef struct arm_t {
 // One annealing run of an arm.
 typedef struct job_t {
   int32_t arm;
-  bool peel;       // only the beam search
-  bool again;      // from the arm's tree rather than its start
-  double hot;      // in tiles of a mean edge
+  bool peel;  // only the beam search
+  bool again; // from the arm's tree rather than its start
+  bool first; // from the first beam search's tree, when not again, though there were runs before
+  double hot; // in tiles of a mean edge
   uint64_t seed;
   double seconds;
   int64_t moves;
@@ -104,8 +120,8 @@ static weft_status_t open_target(searcher_t* s, int32_t target) {
   return weft_ok();
 }
 
-// Opens some targets from `*from` on, and sets it to where to go on. Where area is scarce each has to bring some; elsewhere the times lie
-// close together, and strides double.
+// Opens some targets from `*from` on, and sets it to where to go on. Where area is scarce each has to bring some;
+// elsewhere the times lie close together, and strides double.
 static weft_status_t open_targets(searcher_t* s, int32_t* from) {
   double fill = INFINITY;
   int32_t opened = 0, stride = 1, next = *from;
@@ -152,29 +168,51 @@ static int32_t beam_of(const searcher_t* s) {
   return (int32_t)fmin(1000, fmax(50, beam));
 }
 
-static weft_status_t start(searcher_t* s, worker_t* worker, const job_t* job, weft_rng_t* rng,
-                           const weft_control_t* control, bool* out_ready) {
+static void set_tree(weft_slicing_tree_t* tree, const weft_slicing_node_t* node, int32_t root) {
+  memcpy(tree->node, node, sizeof *tree->node * (size_t)tree->nodes);
+  tree->root = root;
+  weft_slicing_combine_all(tree);
+}
+
+// The best tree of some beam searches; the first of all is without noise.
+static weft_status_t peel_best(searcher_t* s, worker_t* worker, job_t* job, weft_rng_t* rng,
+                               const weft_control_t* control, bool* out_ready) {
+  const arm_t* arm = &s->arm[job->arm];
+  weft_slicing_tree_t* tree = &worker->tree;
+  double best = INFINITY;
+  for (int i = 0; i < (job->peel ? 1 : NOISY_PEELS); ++i) {
+    weft_slicing_peel_t peel = {.beam = beam_of(s),
+                                .backwards = arm->start == BACKWARDS,
+                                .waste_weight = s->edge * OVERFLOW_PRICE / 2,
+                                .noise = job->peel ? 0 : NOISE,
+                                .control = control};
+    if (!job->peel) peel.waste_weight *= 0.5 + 0.5 * weft_rng_unit(rng);
+    bool found = false;
+    WEFT_RETURN_IF_ERROR(weft_slicing_peel(tree, &peel, rng, s->arena, &found));
+    if (!found || !weft_slicing_realise(tree, INFINITY) || weft_slicing_cost(tree) >= best) continue;
+    best = weft_slicing_cost(tree);
+    job->root = tree->root;
+    memcpy(job->tree, tree->node, sizeof *job->tree * (size_t)tree->nodes);
+  }
+  *out_ready = best < INFINITY;
+  if (*out_ready) set_tree(tree, job->tree, job->root);
+  return weft_ok();
+}
+
+static weft_status_t start(searcher_t* s, worker_t* worker, job_t* job, weft_rng_t* rng, const weft_control_t* control,
+                           bool* out_ready) {
   const arm_t* arm = &s->arm[job->arm];
   weft_slicing_tree_t* tree = &worker->tree;
   *out_ready = weft_slicing_aim(tree, s->target[arm->target].time);
   if (!*out_ready) return weft_ok();
   if (job->again && arm->has_tree) {
-    memcpy(tree->node, arm->tree, sizeof *tree->node * (size_t)tree->nodes);
-    tree->root = arm->root;
-    weft_slicing_combine_all(tree);
-  } else if (!job->peel && arm->has_first && arm->runs < 2) {
-    memcpy(tree->node, arm->first, sizeof *tree->node * (size_t)tree->nodes);
-    tree->root = arm->first_root;
-    weft_slicing_combine_all(tree);
+    set_tree(tree, arm->tree, arm->root);
+  } else if (!job->peel && arm->has_first && (job->first || arm->runs < 2)) {
+    set_tree(tree, arm->first, arm->first_root);
   } else if (arm->start == SCRATCH) {
     *out_ready = weft_slicing_start(tree, rng);
   } else {
-    weft_slicing_peel_t peel = {.beam = beam_of(s),
-                                .backwards = arm->start == BACKWARDS,
-                                .waste_weight = s->edge * OVERFLOW_PRICE / 2,
-                                .noise = arm->runs ? 0.01 : 0,
-                                .control = control};
-    WEFT_RETURN_IF_ERROR(weft_slicing_peel(tree, &peel, rng, s->arena, out_ready));
+    WEFT_RETURN_IF_ERROR(peel_best(s, worker, job, rng, control, out_ready));
   }
   *out_ready = *out_ready && weft_slicing_realise(tree, INFINITY);
   return weft_ok();
@@ -187,7 +225,8 @@ static weft_status_t run_job(searcher_t* s, worker_t* worker, job_t* job, const 
   weft_slicing_walk_t* walk = &worker->walk;
   walk->found_cost = INFINITY;
   bool ready = false;
-  worker->tree.overflow_weight = s->edge * OVERFLOW_PRICE;
+  // A tree that has almost fitted is made to.
+  worker->tree.overflow_weight = s->edge * OVERFLOW_PRICE * (job->again ? DEARER : 1);
   WEFT_RETURN_IF_ERROR(start(s, worker, job, &rng, control, &ready));
   if (!ready) return weft_ok();
   job->root = worker->tree.root;
@@ -195,6 +234,9 @@ static weft_status_t run_job(searcher_t* s, worker_t* worker, job_t* job, const 
   if (job->peel) {
     job->done = true;
     job->cost = weft_slicing_cost(&worker->tree);
+    if (worker->tree.overflow > 0) return weft_ok();
+    job->found_cost = job->cost;
+    weft_slicing_export(&worker->tree, job->spot);
     return weft_ok();
   }
   weft_placer_moves_t moves = weft_slicing_walk_moves(walk);
@@ -220,12 +262,26 @@ static weft_status_t run_job(searcher_t* s, worker_t* worker, job_t* job, const 
   return weft_ok();
 }
 
+static void take_layout(searcher_t* s, arm_t* arm, const job_t* job) {
+  size_t bytes = sizeof *arm->spot * (size_t)s->problem->block_count;
+  if (job->found_cost < arm->found_cost) {
+    arm->found_cost = job->found_cost;
+    memcpy(arm->spot, job->spot, bytes);
+  }
+  if (arm->found_cost >= s->found->cost) return;
+  s->found->found = true;
+  s->found->target = s->target[arm->target].time;
+  s->found->cost = arm->found_cost;
+  memcpy(s->found->spot, arm->spot, bytes);
+}
+
 static void take_results(searcher_t* s) {
   for (int32_t j = 0; j < s->job_count; ++j) {
-    job_t* job = &s->job[j];
+    const job_t* job = &s->job[j];
     arm_t* arm = &s->arm[job->arm];
     ++arm->runs;
     if (!job->done) continue;
+    take_layout(s, arm, job);
     if (job->peel) {
       arm->hopeful = job->cost;
       arm->has_first = true;
@@ -235,22 +291,11 @@ static void take_results(searcher_t* s) {
     }
     s->found->moves += job->moves_made;
     s->found->drift = fmax(s->found->drift, job->drift);
-    if (job->cost <= arm->hopeful || !arm->has_tree) {
-      arm->hopeful = job->cost;
-      arm->has_tree = true;
-      arm->root = job->root;
-      memcpy(arm->tree, job->tree, node_bytes(s));
-    }
-    if (job->found_cost < arm->found_cost) {
-      arm->found_cost = job->found_cost;
-      memcpy(arm->spot, job->spot, sizeof *arm->spot * (size_t)s->problem->block_count);
-    }
-    if (arm->found_cost < s->found->cost) {
-      s->found->found = true;
-      s->found->target = s->target[arm->target].time;
-      s->found->cost = arm->found_cost;
-      memcpy(s->found->spot, arm->spot, sizeof *arm->spot * (size_t)s->problem->block_count);
-    }
+    if (job->cost > arm->hopeful && arm->has_tree) continue;
+    arm->hopeful = job->cost;
+    arm->has_tree = true;
+    arm->root = job->root;
+    memcpy(arm->tree, job->tree, node_bytes(s));
   }
 }
 
@@ -298,6 +343,7 @@ static void add_job(searcher_t* s, int32_t arm, bool peel, bool again, double ho
   job_t* job = &s->job[s->job_count++];
   job->arm = arm;
   job->peel = peel;
+  job->first = false;
   job->again = again;
   job->hot = hot;
 }
@@ -316,6 +362,13 @@ static void choose_jobs(searcher_t* s, int32_t round, int32_t count) {
   s->job_count = 0;
   double side = sqrt((double)s->problem->width * s->problem->height);
   int32_t chosen = 0;
+  // With few blocks long runs from a rough start beat all others in the end: two of them at the best target.
+  for (int32_t a = 0; a < s->arm_count && round && round < ROUNDS - 1 && s->problem->block_count <= MOST_MIXED; ++a) {
+    if (s->arm[a].start != SCRATCH || !s->found->found || s->target[s->arm[a].target].time != s->found->target)
+      continue;
+    taken[a] = true;
+    for (int twice = 0; twice < 2; ++twice, ++chosen) add_job(s, a, false, false, first_hot(s, &s->arm[a]));
+  }
   for (int32_t i = 0; i < 3 * s->arm_count && chosen < count; ++i) {
     int32_t at = i % 3 == 2 ? i / 3 : i / 3 * 2 + i % 3;
     if (at >= s->arm_count) continue;
@@ -324,12 +377,30 @@ static void choose_jobs(searcher_t* s, int32_t round, int32_t count) {
     taken[a] = true;
     ++chosen;
     const arm_t* arm = &s->arm[a];
-    bool again = arm->has_tree && (round >= ROUNDS - 2 || (arm->start != SCRATCH && round % 2));
-    add_job(s, a, false, again, again ? HOT * side / (round % 2 ? 15 : 30) : first_hot(s, arm));
+    bool again = arm->has_tree && round > 1 && (round == ROUNDS - 1 || (chosen % 2 && arm->start != SCRATCH));
+    add_job(s, a, false, again, again ? HOT * side / (chosen % 4 < 2 ? 12 : 30) : first_hot(s, arm));
   }
   // Room for more runs than arms: the best ones again.
   for (int32_t i = 0; chosen && chosen < count && i < count; ++i, ++chosen)
     add_job(s, by_found[i % 2], false, s->arm[by_found[i % 2]].has_tree && i % 2 == 0, HOT * side / (12 + 6 * i));
+}
+
+// The same with many blocks, where a run takes long and the beam search's tree decides: the best arm over and over, at
+// times the second.
+static void choose_jobs_of_many(searcher_t* s, int32_t round, int32_t count) {
+  int32_t by_found[MOST_ARMS], by_hope[MOST_ARMS];
+  rank_arms(s, false, by_found);
+  rank_arms(s, true, by_hope);
+  const int32_t* order = s->found->found ? by_found : by_hope;
+  s->job_count = 0;
+  for (int32_t i = 0; i < count && s->arm_count; ++i) {
+    int32_t a = order[i % 4 == 3 && s->arm_count > 1];
+    const arm_t* arm = &s->arm[a];
+    bool again = arm->has_tree && round > 1 && (i == 0 || round == ROUNDS - 1);
+    double hot = first_hot(s, arm) * (again && i % 2 == 0 ? 0.4 : 1);
+    add_job(s, a, false, again, hot);
+    s->job[s->job_count - 1].first = i % 3 < 2;
+  }
 }
 
 // How many runs of a sensible length a share of the budget pays for.
@@ -348,7 +419,8 @@ static weft_status_t peel_new(searcher_t* s, uint64_t round) {
     if (s->arm[a].start != SCRATCH && !s->arm[a].runs) add_job(s, a, true, false, 0);
   }
   WEFT_RETURN_IF_ERROR(run_round(s, 1, round));
-  // A rough start hopes for what the better beam search of its target has, while annealing can still mix so many blocks.
+  // A rough start hopes for what the better beam search of its target has, while annealing can still mix so many
+  // blocks.
   for (int32_t a = 0; a < s->arm_count; ++a) {
     arm_t* arm = &s->arm[a];
     for (int32_t b = 0; b < s->arm_count && arm->start == SCRATCH; ++b) {
@@ -368,8 +440,10 @@ static weft_status_t run(searcher_t* s) {
   static const int32_t most[ROUNDS] = {MOST_JOBS, 10, 4, 4, 4};
   int32_t next = 0;
   for (int32_t round = 0, tries = 0; round < ROUNDS; ++round) {
-    if (!round) WEFT_RETURN_IF_ERROR(open_targets(s, &next));
-    else WEFT_RETURN_IF_ERROR(open_near_best(s));
+    if (!round)
+      WEFT_RETURN_IF_ERROR(open_targets(s, &next));
+    else
+      WEFT_RETURN_IF_ERROR(open_near_best(s));
     uint64_t salt = 2 * (uint64_t)(round + tries * ROUNDS);
     WEFT_RETURN_IF_ERROR(peel_new(s, salt));
     // Of the time that is left, as the rounds to come share it.
@@ -377,7 +451,8 @@ static weft_status_t run(searcher_t* s) {
     if (s->search->seconds > 0) left = fmax(0.01, 1 - (weft_control_now() - s->started) / s->search->seconds);
     for (int32_t r = round; r < ROUNDS; ++r) rest += share[r];
     double part = s->search->seconds > 0 ? left * share[round] / rest : share[round];
-    choose_jobs(s, round, runs_in(s, part, round || s->arm_count > MOST_JOBS ? most[round] : s->arm_count));
+    (s->problem->block_count > MOST_MIXED ? choose_jobs_of_many : choose_jobs)(
+        s, round, runs_in(s, part, round || s->arm_count > MOST_JOBS ? most[round] : s->arm_count));
     WEFT_RETURN_IF_ERROR(run_round(s, part, salt + 1));
     weft_control_table(s->search->control, "place", "round %d: %d runs, best %.7g at target %.6g", round, s->job_count,
                        s->found->cost, s->found->target);

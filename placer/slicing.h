@@ -1,6 +1,6 @@
 // Placement by slicing trees: a target time is chosen, which fixes the shapes that blocks may have; then a tree is
-// annealed for its wire, from a beam search's tree or from a rough one. The search tries target times side by side and gives
-// more to those that do well.
+// annealed for its wire, from a beam search's tree or from a rough one. The search tries target times side by side and
+// gives more to those that do well.
 #pragma once
 #include "placer/slicing_moves.h"
 #include "placer/slicing_peel.h"

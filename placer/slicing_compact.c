@@ -1,12 +1,14 @@
 #include "placer/slicing_tree.h"
 
 static weft_slicing_span_t span_of(const weft_slicing_spot_t* spot, int axis) {
-  if (axis == 0) return (weft_slicing_span_t){spot->x - spot->width, 2 * spot->width, spot->y - spot->height, spot->y + spot->height};
+  if (axis == 0)
+    return (weft_slicing_span_t){spot->x - spot->width, 2 * spot->width, spot->y - spot->height,
+                                 spot->y + spot->height};
   return (weft_slicing_span_t){spot->y - spot->height, 2 * spot->height, spot->x - spot->width, spot->x + spot->width};
 }
 
 int32_t weft_slicing_compact(weft_slicing_tree_t* t, int axis) {
-  int32_t blocks = t->problem->block_count, limit = 2 * (axis ? t->problem->height : t->problem->width), end = 0;
+  int32_t blocks = t->problem->block_count, limit = 2 * (axis ? t->height : t->width), end = 0;
   weft_slicing_span_t* span = t->span;
   int32_t *order = t->stack, *least = t->stack + blocks, *most = t->most;
   for (int32_t b = 0; b < blocks; ++b) {

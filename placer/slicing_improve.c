@@ -19,6 +19,7 @@ typedef struct improver_t {
   weft_slicing_tree_t tree;
   weft_slicing_walk_t walk;
   double edge; // cost of a tile of a mean edge
+  const weft_placer_options_t* options;
   double effort;
   int64_t moves;
 } improver_t;
@@ -92,6 +93,7 @@ static weft_status_t improve(improver_t* i, weft_placer_spot_t* spots) {
   while (high < count && target[high].time < time) ++high;
   bool found = false;
   for (int trial = 0; trial < TRIALS && low < high && !weft_control_should_stop(i->control); ++trial) {
+    weft_control_progress(i->control, "place", (uint64_t)trial, TRIALS + 2);
     int32_t middle = low + (high - low) / 2;
     WEFT_RETURN_IF_ERROR(try_target(i, target[middle].time, &found));
     weft_control_table(i->control, "place", "slicing  target %11.5g  %s  moves %lld", target[middle].time,
@@ -108,6 +110,7 @@ static weft_status_t improve(improver_t* i, weft_placer_spot_t* spots) {
   // Once more at the lowest time that fits, for the wire.
   WEFT_RETURN_IF_ERROR(try_target(i, best < INFINITY ? best : time, &found));
   if (!found) return weft_ok();
+  i->walk.watch = i->options->frame ? i->options : NULL; // the trials before have states like it again and again
   WEFT_RETURN_IF_ERROR(anneal(i, (int64_t)(i->effort * WIRE_MOVES * i->problem->block_count), false));
   take(i, spots, &cost);
   weft_control_table(i->control, "place", "slicing  cost %11.5g  moves %lld", cost, (long long)i->moves);
@@ -115,10 +118,11 @@ static weft_status_t improve(improver_t* i, weft_placer_spot_t* spots) {
 }
 
 weft_status_t weft_slicing_improve(const weft_placer_problem_t* problem, const weft_placer_grid_t* grid,
-                                   const weft_placer_incidence_t* incidence, double effort, weft_rng_t* rng,
-                                   const weft_control_t* control, weft_arena_t* arena, weft_placer_spot_t* spots) {
+                                   const weft_placer_incidence_t* incidence, const weft_placer_options_t* options,
+                                   weft_rng_t* rng, const weft_control_t* control, weft_arena_t* arena,
+                                   weft_placer_spot_t* spots) {
   if (!can_slice(problem)) return weft_ok();
-  improver_t i = {.problem = problem, .control = control, .rng = rng, .effort = effort};
+  improver_t i = {.problem = problem, .control = control, .rng = rng, .options = options, .effort = options->effort};
   weft_arena_initialize(arena->allocator, &i.arena);
   double weight = 0;
   for (int32_t e = 0; e < problem->edge_count; ++e) weight += problem->edge[e].weight;

@@ -14,6 +14,7 @@ weft_status_t weft_slicing_walk_create(weft_slicing_tree_t* tree, weft_arena_t* 
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->spot_before));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->mark));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->changed));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->shown));
   return WEFT_ARENA_NEW(arena, nodes, &out_walk->found);
 }
 
@@ -205,6 +206,7 @@ static void undo(void* self) {
   w->spot_before = spot;
   w->tree->wire = w->wire_before;
   w->tree->overflow = w->overflow_before;
+  w->tree->saved = w->saved_before;
 }
 
 static bool propose(void* self, weft_rng_t* rng, double range, double limit, double* out_delta) {
@@ -220,6 +222,7 @@ static bool propose(void* self, weft_rng_t* rng, double range, double limit, dou
   double cost = weft_slicing_cost(t);
   w->wire_before = t->wire;
   w->overflow_before = t->overflow;
+  w->saved_before = t->saved;
   if (!change(w, rng)) {
     take_back(w);
     return false;
@@ -280,6 +283,12 @@ static void describe(void* self, char* text, int size) {
            w->tree->overflow, w->found_cost);
 }
 
+static void frame(void* self, double temperature) {
+  const weft_slicing_walk_t* w = self;
+  weft_slicing_export(w->tree, w->shown);
+  w->watch->frame(w->watch->frame_self, w->shown, temperature, weft_slicing_cost(w->tree));
+}
+
 weft_placer_moves_t weft_slicing_walk_moves(weft_slicing_walk_t* walk) {
   return (weft_placer_moves_t){.self = walk,
                                .propose = propose,
@@ -288,5 +297,6 @@ weft_placer_moves_t weft_slicing_walk_moves(weft_slicing_walk_t* walk) {
                                .recompute = recompute,
                                .save_best = save_best,
                                .restore_best = restore_best,
-                               .describe = describe};
+                               .describe = describe,
+                               .frame = walk->watch ? frame : NULL};
 }

@@ -8,11 +8,11 @@ enum { LONGEST_STRIP = 64, GROWTH = 4, TOO_LONG = 1 << 20 };
 
 // Some blocks laid: where from, by which strip, what is left.
 typedef struct state_t {
-  int32_t parent;  // in the list of the level before it
-  int16_t count;   // of blocks in the strip
-  int8_t side;     // 0 left, 1 right, 2 below, 3 above
-  bool reversed;   // the strip runs towards lower coordinates
-  int32_t thick;   // of the strip
+  int32_t parent;              // in the list of the level before it
+  int16_t count;               // of blocks in the strip
+  int8_t side;                 // 0 left, 1 right, 2 below, 3 above
+  bool reversed;               // the strip runs towards lower coordinates
+  int32_t thick;               // of the strip
   int32_t x, y, width, height; // left free
   double wire, score;
 } state_t;
@@ -48,7 +48,7 @@ typedef struct peeler_t {
   int32_t* place;         // [window][beam][blocks][2] twice the centres
   crossing_t* crossing;   // of the present level, by rank
   int32_t crossing_count;
-  strip_t* strip[2];      // [lines of the room][LONGEST_STRIP + 1] found in this level
+  strip_t* strip[2]; // [lines of the room][LONGEST_STRIP + 1] found in this level
 } peeler_t;
 
 void weft_slicing_dataflow_order(const weft_slicing_tree_t* t, int32_t* scratch, int32_t* order) {
@@ -121,15 +121,16 @@ static void centre_in_strip(const peeler_t* p, const state_t* before, const stat
   int32_t across = side ? before->y : before->x, along = side ? before->x : before->y;
   if (strip->side & 1) across += (side ? before->height : before->width) - strip->thick;
   int32_t passed = strip_length(p, side, at, i - at, strip->thick), length = block_length(p, side, i, strip->thick);
-  if (strip->reversed) along += (side ? before->width : before->height) - passed - length;
-  else along += passed;
+  if (strip->reversed)
+    along += (side ? before->width : before->height) - passed - length;
+  else
+    along += passed;
   out_centre[side] = 2 * across + strip->thick;
   out_centre[1 - side] = 2 * along + length;
 }
 
 static void lay_strip(const peeler_t* p, const state_t* before, const state_t* strip, int32_t at, int32_t* place) {
-  for (int32_t i = at; i < at + strip->count; ++i)
-    centre_in_strip(p, before, strip, at, i, &place[2 * p->order[i]]);
+  for (int32_t i = at; i < at + strip->count; ++i) centre_in_strip(p, before, strip, at, i, &place[2 * p->order[i]]);
 }
 
 // Wire of a strip's blocks to what lies already.
@@ -141,8 +142,7 @@ static double crossing_wire(const peeler_t* p, const state_t* before, const stat
     const crossing_t* crossing = &p->crossing[c];
     if (crossing->rank != last) centre_in_strip(p, before, strip, at, crossing->rank, centre);
     last = crossing->rank;
-    const int32_t* end =
-        crossing->other < 0 ? p->tree->anchor[-1 - crossing->other] : &place[2 * crossing->other];
+    const int32_t* end = crossing->other < 0 ? p->tree->anchor[-1 - crossing->other] : &place[2 * crossing->other];
     wire += crossing->weight * (abs(end[0] - centre[0]) + abs(end[1] - centre[1])) / 2;
   }
   return wire;
@@ -170,8 +170,10 @@ static const strip_t* find_strip(peeler_t* p, int side, int32_t at, int32_t coun
   if (strip_length(p, side, at, count, high) > room) return strip;
   while (high - low > 1) {
     int32_t middle = (low + high) / 2;
-    if (strip_length(p, side, at, count, middle) <= room) high = middle;
-    else low = middle;
+    if (strip_length(p, side, at, count, middle) <= room)
+      high = middle;
+    else
+      low = middle;
   }
   strip->thick = high;
   const weft_slicing_tree_t* t = p->tree;
@@ -220,9 +222,9 @@ static void try_strips(peeler_t* p, int32_t at, int32_t parent, int32_t count, i
   bool last = at + count == p->blocks;
   double free_area = (double)next.width * next.height;
   if (!last && free_area < p->area[p->blocks] - p->area[at + count]) return;
-  double waste = (double)problem->width * problem->height - free_area - p->area[at + count];
+  double waste = (double)p->tree->width * p->tree->height - free_area - p->area[at + count];
   if (last) waste = 0;
-  double price = p->peel->waste_weight * waste / sqrt((double)problem->width * problem->height);
+  double price = p->peel->waste_weight * waste / sqrt((double)p->tree->width * p->tree->height);
   level_t* level = &p->level[at + count];
   for (int variant = 0; variant < 4; ++variant) {
     next.side = (int8_t)(2 * axis + (variant & 1));
@@ -239,8 +241,7 @@ static void try_strips(peeler_t* p, int32_t at, int32_t parent, int32_t count, i
 }
 
 static void search(peeler_t* p) {
-  const weft_placer_problem_t* problem = p->tree->problem;
-  p->level[0].state[0] = (state_t){.parent = -1, .width = problem->width, .height = problem->height};
+  p->level[0].state[0] = (state_t){.parent = -1, .width = p->tree->width, .height = p->tree->height};
   p->level[0].count = 1;
   for (int32_t at = 0; at < p->blocks && !weft_control_should_stop(p->peel->control); ++at) {
     level_t* level = &p->level[at];
@@ -308,12 +309,13 @@ static weft_status_t prepare(peeler_t* p, weft_arena_t* arena) {
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks + 1, &p->area));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks + 1, &p->level));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)p->window * beam * 2 * blocks, &p->place));
-  for (size_t l = 0; l <= blocks; ++l) WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, GROWTH * beam + 2, &p->level[l].state));
-  p->lines[0] = p->tree->problem->width + 1;
-  p->lines[1] = p->tree->problem->height + 1;
+  for (size_t l = 0; l <= blocks; ++l)
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, GROWTH * beam + 2, &p->level[l].state));
+  p->lines[0] = p->tree->width + 1;
+  p->lines[1] = p->tree->height + 1;
   for (int side = 0; side < 2; ++side) {
     WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (blocks + 1) * (size_t)p->lines[side], &p->length[side]));
-    size_t rooms = (size_t)(side ? p->tree->problem->width : p->tree->problem->height) + 1;
+    size_t rooms = (size_t)(side ? p->tree->width : p->tree->height) + 1;
     WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, rooms * (LONGEST_STRIP + 1), &p->strip[side]));
   }
   for (size_t l = 0; l <= blocks; ++l) p->level[l].worst = INFINITY;

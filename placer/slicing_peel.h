@@ -4,10 +4,10 @@
 #include "placer/slicing_tree.h"
 
 typedef struct weft_slicing_peel_t {
-  int32_t beam;        // states kept for each number of blocks laid
-  bool backwards;      // from the last block of the dataflow
-  double waste_weight; // cost of wasting an area as large as one line of tiles across the grid
-  double noise;        // relative, on the cost of a state: other seeds find other trees
+  int32_t beam;                  // states kept for each number of blocks laid
+  bool backwards;                // from the last block of the dataflow
+  double waste_weight;           // cost of wasting an area as large as one line of tiles across the grid
+  double noise;                  // relative, on the cost of a state: other seeds find other trees
   const weft_control_t* control; // gives up when it says so; may be NULL
 } weft_slicing_peel_t;
 

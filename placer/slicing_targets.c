@@ -14,7 +14,8 @@ static bool admits(const weft_placer_problem_t* p, const weft_placer_shape_t* sh
                                  (shape->height <= p->width && shape->width <= p->height));
 }
 
-// The Lagrangian for one multiplier: every block takes the shape with the least sum of its part of the wire and its area's price.
+// The Lagrangian for one multiplier: every block takes the shape with the least sum of its part of the wire and its
+// area's price.
 static double relaxed(const weft_placer_problem_t* p, double time, const double* pull, double price, double live) {
   double sum = -price * live;
   for (int32_t b = 0; b < p->block_count; ++b) {
@@ -46,8 +47,10 @@ static double least_wire(const weft_placer_problem_t* p, double time, double* pu
     double a = low + (high - low) / 3, b = high - (high - low) / 3;
     double at_a = relaxed(p, time, pull, a, live), at_b = relaxed(p, time, pull, b, live);
     best = fmax(best, fmax(at_a, at_b));
-    if (at_a < at_b) low = a;
-    else high = b;
+    if (at_a < at_b)
+      low = a;
+    else
+      high = b;
   }
   return fmax(0, best);
 }
@@ -104,8 +107,10 @@ weft_status_t weft_slicing_targets(const weft_placer_problem_t* problem, weft_ar
   size_t low = 0, high = times;
   while (low < high) {
     size_t middle = (low + high) / 2;
-    if (least_area(problem, target[middle].time) <= live) high = middle;
-    else low = middle + 1;
+    if (least_area(problem, target[middle].time) <= live)
+      high = middle;
+    else
+      low = middle + 1;
   }
   *out_count = (int32_t)(times - low);
   for (int32_t i = 0; i < *out_count; ++i) target[i].time = target[low + (size_t)i].time;

@@ -13,8 +13,8 @@ typedef struct weft_slicing_target_t {
 weft_status_t weft_slicing_targets(const weft_placer_problem_t* problem, weft_arena_t* arena,
                                    weft_slicing_target_t** out_target, int32_t* out_count);
 // The least wire that blocks with shapes of at most this time can have: two blocks lie apart by at least half of their
-// sides in one direction, so every edge costs at least half of both short sides; long thin shapes that waste area are weighed
-// against the area there is by a Lagrange multiplier.
+// sides in one direction, so every edge costs at least half of both short sides; long thin shapes that waste area are
+// weighed against the area there is by a Lagrange multiplier.
 
 double weft_slicing_least_wire(const weft_placer_problem_t* problem, double time);
 // Fills in fill and least_wire.

@@ -5,9 +5,9 @@
 #include <string.h>
 
 enum { GROWTH_SAMPLES = 5, STARTS = 40 };
-enum { MARGIN = 8 }; // curves go on beyond the grid by this part of its sides
-enum { MOST_COMPACTED = 16 }; // tiles of overflow that compaction is tried on
-static const double MOST_SAVED_BY_SLIDING = 0.2; // of the wire
+enum { MARGIN = 8 };                                     // curves go on beyond the grid by this part of its sides
+enum { MOST_COMPACTED = 16 };                            // tiles of overflow that compaction is tried on
+static const double MOST_SAVED = 0.2, MORE_SAVED = 0.03; // of the wire, by sliding
 
 // The edges at every block in rows; an edge from a block to itself has no length.
 static weft_status_t list_partners(weft_slicing_tree_t* t, weft_arena_t* arena) {
@@ -16,8 +16,8 @@ static weft_status_t list_partners(weft_slicing_tree_t* t, weft_arena_t* arena) 
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, 2 * (size_t)p->edge_count + 1, &t->partner));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)p->anchor_count + 1, &t->anchor));
   for (int32_t a = 0; a < p->anchor_count; ++a) {
-    t->anchor[a][0] = (int32_t)lrint(2 * p->anchor[a].x);
-    t->anchor[a][1] = (int32_t)lrint(2 * p->anchor[a].y);
+    t->anchor[a][0] = (int32_t)lrint(2 * (p->anchor[a].x - t->left));
+    t->anchor[a][1] = (int32_t)lrint(2 * (p->anchor[a].y - t->top));
   }
   int32_t count = 0;
   for (int32_t b = 0; b < p->block_count; ++b) {
@@ -36,10 +36,10 @@ static weft_status_t list_partners(weft_slicing_tree_t* t, weft_arena_t* arena) 
 static void grow(const weft_slicing_tree_t* t, const weft_placer_shape_t* shape, bool transposed, weft_rng_t* rng,
                  int16_t out_extent[2]) {
   int32_t size[2] = {transposed ? shape->height : shape->width, transposed ? shape->width : shape->height};
-  int32_t room[2] = {t->problem->width - size[0], t->problem->height - size[1]}, sum[2] = {0, 0}, count = 0;
+  int32_t room[2] = {t->width - size[0], t->height - size[1]}, sum[2] = {0, 0}, count = 0;
   for (int i = 0; i < GROWTH_SAMPLES && room[0] >= 0 && room[1] >= 0; ++i) {
-    int32_t width = 0, height = 0, x = (int32_t)weft_rng_below(rng, (uint64_t)room[0] + 1),
-            y = (int32_t)weft_rng_below(rng, (uint64_t)room[1] + 1);
+    int32_t width = 0, height = 0, x = t->left + (int32_t)weft_rng_below(rng, (uint64_t)room[0] + 1),
+            y = t->top + (int32_t)weft_rng_below(rng, (uint64_t)room[1] + 1);
     if (!weft_placer_grid_fit(t->grid, shape, transposed, x, y, &width, &height)) continue;
     sum[0] += width;
     sum[1] += height;
@@ -53,7 +53,6 @@ static void grow(const weft_slicing_tree_t* t, const weft_placer_shape_t* shape,
 
 static weft_status_t grow_all(weft_slicing_tree_t* t, weft_arena_t* arena) {
   const weft_placer_problem_t* p = t->problem;
-  t->dead = weft_placer_grid_live(t->grid, 0, 0, p->width, p->height) < p->width * p->height;
   if (!t->dead) return weft_ok();
   weft_rng_t rng;
   weft_rng_seed(&rng, 1);
@@ -67,6 +66,17 @@ static weft_status_t grow_all(weft_slicing_tree_t* t, weft_arena_t* arena) {
   return weft_ok();
 }
 
+// Where the live tiles end, and whether there are dead ones among them.
+static void measure_grid(weft_slicing_tree_t* t) {
+  const weft_placer_problem_t* p = t->problem;
+  int32_t width = p->width - t->left, height = p->height - t->top;
+  while (width > 1 && !weft_placer_grid_live(t->grid, t->left + width - 1, t->top, 1, height)) --width;
+  while (height > 1 && !weft_placer_grid_live(t->grid, t->left, t->top + height - 1, width, 1)) --height;
+  t->width = width;
+  t->height = height;
+  t->dead = weft_placer_grid_live(t->grid, t->left, t->top, width, height) < width * height;
+}
+
 weft_status_t weft_slicing_create(const weft_placer_problem_t* problem, const weft_placer_grid_t* grid,
                                   const weft_placer_incidence_t* incidence, weft_arena_t* arena,
                                   weft_slicing_tree_t* out_tree) {
@@ -75,9 +85,12 @@ weft_status_t weft_slicing_create(const weft_placer_problem_t* problem, const we
                                     .grid = grid,
                                     .incidence = incidence,
                                     .nodes = blocks ? 2 * blocks - 1 : 0,
-                                    .most_width = problem->width + problem->width / MARGIN + 1,
-                                    .most_height = problem->height + problem->height / MARGIN + 1};
+                                    .left = grid->left,
+                                    .top = grid->top};
   weft_slicing_tree_t* t = out_tree;
+  measure_grid(t);
+  t->most_width = t->width + t->width / MARGIN + 1;
+  t->most_height = t->height + t->height / MARGIN + 1;
   if (t->most_width >= INT16_MAX / 2 || t->most_height >= INT16_MAX / 2)
     return weft_error(UNSUPPORTED, "a grid of %dx%d is too large", problem->width, problem->height);
   for (int32_t b = 0; b < blocks; ++b) {
@@ -95,6 +108,8 @@ weft_status_t weft_slicing_create(const weft_placer_problem_t* problem, const we
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &t->spot));
   WEFT_RETURN_IF_ERROR(list_partners(t, arena));
   size_t length = (size_t)(t->most_width < t->most_height ? t->most_width : t->most_height) + 2;
+  t->corners = (int32_t)length;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)blocks * length + 1, &t->other));
   weft_slicing_corner_t* memory = NULL;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, 2 * nodes * length, &memory));
   for (size_t n = 0; n < nodes; ++n) {
@@ -113,7 +128,7 @@ static void add_corner(const weft_slicing_tree_t* t, int32_t block, int32_t inde
   const weft_placer_shape_t* shape = &t->problem->block[block].shape[index];
   int32_t width = transposed ? shape->height : shape->width, height = transposed ? shape->width : shape->height;
   if (t->dead) width = t->grown[block][index][transposed][0], height = t->grown[block][index][transposed][1];
-  if (width > t->problem->width || height > t->problem->height) return;
+  if (width > t->width || height > t->height) return;
   int32_t at = 0, from = 0;
   while (at < curve->count && curve->corner[at].height <= height) ++at;
   if (at && curve->corner[at - 1].width <= width) return;
@@ -123,6 +138,21 @@ static void add_corner(const weft_slicing_tree_t* t, int32_t block, int32_t inde
   memmove(curve->corner + from + 1, curve->corner + at, sizeof *curve->corner * (size_t)(curve->count - at));
   curve->corner[from] = (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)index, transposed};
   curve->count += 1 - (at - from);
+}
+
+// The shortest shape that is as a corner's across an axis and longer along it by an odd number of tiles.
+static int16_t find_other(const weft_slicing_tree_t* t, int32_t b, const weft_slicing_corner_t* corner, int axis) {
+  int32_t extent[2] = {corner->width, corner->height}, best = -1, least = INT32_MAX;
+  for (int32_t s = 0; s < t->problem->block[b].shape_count; ++s) {
+    const weft_placer_shape_t* shape = &t->problem->block[b].shape[s];
+    int32_t its[2] = {corner->second ? shape->height : shape->width, corner->second ? shape->width : shape->height};
+    int32_t more = its[axis] - extent[axis];
+    if (shape->time > t->target || its[1 - axis] != extent[1 - axis] || more <= 0 || more % 2 == 0 || more >= least)
+      continue;
+    least = more;
+    best = s;
+  }
+  return (int16_t)best;
 }
 
 bool weft_slicing_aim(weft_slicing_tree_t* t, double target) {
@@ -139,6 +169,9 @@ bool weft_slicing_aim(weft_slicing_tree_t* t, double target) {
     }
     if (!curve->count) return false;
     curve->corner[curve->count] = last_corner;
+    for (int32_t i = 0; i < 2 * curve->count; ++i)
+      t->other[(size_t)b * (size_t)t->corners + (size_t)i / 2][i % 2] =
+          (int16_t)(t->dead ? -1 : find_other(t, b, &curve->corner[i / 2], i % 2));
   }
   return true;
 }
@@ -152,8 +185,8 @@ static int32_t combine_beside(const weft_slicing_curve_t* a, const weft_slicing_
   while (q[1].height <= height) ++q;
   while (height < INT16_MAX) {
     int32_t width = p->width + q->width;
-    out[count] = (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)(p - a->corner),
-                                         (int16_t)(q - b->corner)};
+    out[count] =
+        (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)(p - a->corner), (int16_t)(q - b->corner)};
     count += width <= most_width;
     height = p[1].height < q[1].height ? p[1].height : q[1].height;
     p += p[1].height == height;
@@ -170,8 +203,8 @@ static int32_t combine_stacked(const weft_slicing_curve_t* a, const weft_slicing
   while (p->width >= 0 && q->width >= 0) {
     int32_t width = p->width > q->width ? p->width : q->width, height = p->height + q->height;
     if (height > most_height) break;
-    out[count++] = (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)(p - a->corner),
-                                           (int16_t)(q - b->corner)};
+    out[count++] =
+        (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)(p - a->corner), (int16_t)(q - b->corner)};
     p += p->width == width;
     q += q->width == width;
   }
@@ -210,11 +243,15 @@ static int32_t find_corner(const weft_slicing_curve_t* curve, bool by_width, int
     int32_t middle = (low + high + !by_width) / 2;
     bool up = by_width ? curve->corner[middle].width > limit : curve->corner[middle].height <= limit;
     if (by_width) {
-      if (up) low = middle + 1;
-      else high = middle;
+      if (up)
+        low = middle + 1;
+      else
+        high = middle;
     } else {
-      if (up) low = middle;
-      else high = middle - 1;
+      if (up)
+        low = middle;
+      else
+        high = middle - 1;
     }
   }
   return low;
@@ -222,7 +259,7 @@ static int32_t find_corner(const weft_slicing_curve_t* curve, bool by_width, int
 
 int32_t weft_slicing_overflow(const weft_slicing_tree_t* t, int32_t* out_corner) {
   const weft_slicing_curve_t* curve = weft_slicing_curve(t, t->root);
-  int32_t width = t->problem->width, height = t->problem->height, best = -1;
+  int32_t width = t->width, height = t->height, best = -1;
   // Past the first corner that is narrow enough only the height grows.
   for (int32_t i = 0; i < curve->count; ++i) {
     int32_t wider = curve->corner[i].width - width, higher = curve->corner[i].height - height;
@@ -243,9 +280,11 @@ static void lay_leaf(weft_slicing_tree_t* t, int32_t b) {
   if (short_first ? corner->width != box->width : corner->height != box->height)
     corner = &curve->corner[find_corner(curve, short_first, short_first ? box->width : box->height)];
   int32_t room_x = box->width - corner->width, room_y = box->height - corner->height;
+  const int16_t* other = t->other[(size_t)b * (size_t)t->corners + (size_t)(corner - curve->corner)];
   t->spot[b] = (weft_slicing_spot_t){.shape = corner->first,
                                      .width = corner->width,
                                      .height = corner->height,
+                                     .other = {other[0], other[1]},
                                      .least_x = 2 * box->x + corner->width,
                                      .least_y = 2 * box->y + corner->height,
                                      .room_x = 2 * room_x,
@@ -270,8 +309,8 @@ static void divide(weft_slicing_tree_t* t, int32_t n) {
   b->corner = corner->second;
   const weft_slicing_corner_t* first = &weft_slicing_curve(t, node->child[0])->corner[a->corner];
   const weft_slicing_corner_t* second = &weft_slicing_curve(t, node->child[1])->corner[b->corner];
-  int32_t spare = node->stacked ? box->height - first->height - second->height
-                                : box->width - first->width - second->width;
+  int32_t spare =
+      node->stacked ? box->height - first->height - second->height : box->width - first->width - second->width;
   int32_t more = node->spare == 0 ? spare : node->spare == 1 ? 0 : spare / 2;
   weft_slicing_box_t* later = node->turned ? a : b;
   if (node->stacked) {
@@ -321,6 +360,39 @@ static int32_t reach(int32_t goal, int32_t least, int32_t room) {
   return least + (further <= 0 ? 0 : further >= room ? room : further & ~1);
 }
 
+// Centres of widths of different parity can't meet: where that costs half a tile to more weight than it saves, and
+// there is room, the block takes the other shape along the axis.
+static void match_parity(weft_slicing_tree_t* t, int32_t b, int axis, const int32_t* at,
+                         const weft_slicing_partner_t* partner, int32_t count) {
+  weft_slicing_spot_t* spot = &t->spot[b];
+  int32_t shape = spot->other[axis], now = axis ? spot->y : spot->x;
+  if (shape < 0) return;
+  double gain = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    int32_t off = abs(at[i] - now);
+    if (off <= 1) gain += off ? partner[i].weight : -partner[i].weight * (1 + 1e-6 * (partner[i].other > b));
+  }
+  if (gain <= 0) return;
+  const weft_placer_shape_t* its = &t->problem->block[b].shape[shape];
+  int32_t *extent = axis ? &spot->height : &spot->width, *least = axis ? &spot->least_y : &spot->least_x;
+  int32_t *room = axis ? &spot->room_y : &spot->room_x,
+          length = (axis == 0) != spot->transposed ? its->width : its->height;
+  int32_t more = length - *extent;
+  if (2 * more > *room) return;
+  int32_t before = 0, goal = now; // the partner that is off by one
+  for (int32_t i = 0; i < count; ++i) {
+    if (abs(at[i] - now) == 1) goal = at[i], ++before;
+  }
+  if (!before || goal < *least + more || goal > *least + *room - more) return;
+  *extent = length;
+  *least += more;
+  *room -= 2 * more;
+  spot->other[axis] = spot->shape;
+  spot->other[1 - axis] = -1;
+  spot->shape = shape;
+  *(axis ? &spot->y : &spot->x) = goal;
+}
+
 // A leaf whose box has room moves towards its partners.
 static void slide(weft_slicing_tree_t* t, int32_t b) {
   weft_slicing_spot_t* spot = &t->spot[b];
@@ -336,6 +408,8 @@ static void slide(weft_slicing_tree_t* t, int32_t b) {
   }
   if (spot->room_x) spot->x = reach(median(x, partner, count, spot->x), spot->least_x, spot->room_x);
   if (spot->room_y) spot->y = reach(median(y, partner, count, spot->y), spot->least_y, spot->room_y);
+  if (spot->room_x) match_parity(t, b, 0, x, partner, count);
+  if (spot->room_y) match_parity(t, b, 1, y, partner, count);
 }
 
 static double wire_of(const weft_slicing_tree_t* t) {
@@ -355,10 +429,9 @@ static double wire_of(const weft_slicing_tree_t* t) {
 
 static void lay_out(weft_slicing_tree_t* t, int32_t corner) {
   const weft_slicing_corner_t* root = &weft_slicing_curve(t, t->root)->corner[corner];
-  t->box[t->root] =
-      (weft_slicing_box_t){.width = root->width > t->problem->width ? root->width : t->problem->width,
-                           .height = root->height > t->problem->height ? root->height : t->problem->height,
-                           .corner = corner};
+  t->box[t->root] = (weft_slicing_box_t){.width = root->width > t->width ? root->width : t->width,
+                                         .height = root->height > t->height ? root->height : t->height,
+                                         .corner = corner};
   int32_t depth = 0;
   t->stack[depth++] = t->root;
   while (depth) {
@@ -373,15 +446,18 @@ static void lay_out(weft_slicing_tree_t* t, int32_t corner) {
   }
 }
 
-// Lays a subtree from (x, y) on with every leaf as large as the dead tiles there make it. Overflow is by how much leaves stick out.
+// Lays a subtree from (x, y) on with every leaf as large as the dead tiles there make it. Overflow is by how much
+// leaves stick out.
 static void step_over(weft_slicing_tree_t* t, int32_t n, int32_t x, int32_t y, int32_t* out_width,
                       int32_t* out_height) {
   const weft_slicing_node_t* node = &t->node[n];
   if (node->child[0] >= 0) {
     int32_t width = 0, height = 0;
     step_over(t, node->child[node->turned], x, y, out_width, out_height);
-    if (node->stacked) step_over(t, node->child[!node->turned], x, y + *out_height, &width, &height);
-    else step_over(t, node->child[!node->turned], x + *out_width, y, &width, &height);
+    if (node->stacked)
+      step_over(t, node->child[!node->turned], x, y + *out_height, &width, &height);
+    else
+      step_over(t, node->child[!node->turned], x + *out_width, y, &width, &height);
     if (node->stacked) {
       *out_height += height;
       if (width > *out_width) *out_width = width;
@@ -393,8 +469,8 @@ static void step_over(weft_slicing_tree_t* t, int32_t n, int32_t x, int32_t y, i
   }
   weft_slicing_spot_t* spot = &t->spot[n];
   const weft_placer_shape_t* shape = &t->problem->block[n].shape[spot->shape];
-  if (!weft_placer_grid_fit(t->grid, shape, spot->transposed, x, y, &spot->width, &spot->height)) {
-    int32_t over_x = x + spot->width - t->problem->width, over_y = y + spot->height - t->problem->height;
+  if (!weft_placer_grid_fit(t->grid, shape, spot->transposed, t->left + x, t->top + y, &spot->width, &spot->height)) {
+    int32_t over_x = x + spot->width - t->width, over_y = y + spot->height - t->height;
     t->overflow += (over_x > 0 ? over_x : 0) + (over_y > 0 ? over_y : 0) + (over_x <= 0 && over_y <= 0);
   }
   spot->x = 2 * x + spot->width;
@@ -412,18 +488,20 @@ bool weft_slicing_realise(weft_slicing_tree_t* t, double limit) {
   if (t->dead) {
     int32_t width = 0, height = 0;
     t->overflow = 0;
-    step_over(t, t->root, t->grid->left, t->grid->top, &width, &height);
+    step_over(t, t->root, 0, 0, &width, &height);
     t->wire = wire_of(t);
     return true;
   }
   t->wire = wire_of(t);
-  double saved = t->problem->weight_wire * t->wire * MOST_SAVED_BY_SLIDING;
+  // Sliding saves about as much as in the layout before this one.
+  double before = t->wire, saved = fmin(MOST_SAVED, t->saved + MORE_SAVED) * t->problem->weight_wire * before;
   if (weft_slicing_cost(t) - saved > limit) return false;
   int32_t blocks = t->problem->block_count;
   for (int32_t b = 0; b < blocks; ++b) slide(t, b);
   for (int32_t b = blocks; b-- > 0;) slide(t, b);
   if (close) t->overflow = weft_slicing_compact(t, 0) + weft_slicing_compact(t, 1);
   t->wire = wire_of(t);
+  t->saved = before > 0 ? fmax(0, 1 - t->wire / before) : 0;
   return true;
 }
 
@@ -436,8 +514,8 @@ void weft_slicing_export(const weft_slicing_tree_t* t, weft_placer_spot_t* out_s
     const weft_slicing_spot_t* spot = &t->spot[b];
     out_spots[b] = (weft_placer_spot_t){.shape = spot->shape,
                                         .transposed = spot->transposed,
-                                        .x = (spot->x - spot->width) / 2,
-                                        .y = (spot->y - spot->height) / 2,
+                                        .x = t->left + (spot->x - spot->width) / 2,
+                                        .y = t->top + (spot->y - spot->height) / 2,
                                         .width = spot->width,
                                         .height = spot->height};
   }
@@ -485,7 +563,7 @@ bool weft_slicing_start(weft_slicing_tree_t* t, weft_rng_t* rng) {
   for (int32_t b = 0; b < blocks; ++b) t->node[b].spare = 0;
   for (int try = 0; try < STARTS; ++try) {
     starter_t s = {.tree = t, .rng = rng, .order = order, .next = blocks};
-    t->root = halve(&s, 0, blocks, t->problem->width, t->problem->height);
+    t->root = halve(&s, 0, blocks, t->width, t->height);
     t->node[t->root].parent = -1;
     weft_slicing_combine_all(t);
     if (weft_slicing_curve(t, t->root)->count) return true;

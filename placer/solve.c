@@ -114,10 +114,16 @@ static weft_status_t run_seed(const shared_t* shared, const weft_placer_options_
   // The largest target admits every shape: if that can't be packed, nothing can. Then bisect down.
   size_t low = 0, high = shared->time_count - 1;
   int32_t failed = 0;
-  if (!weft_placer_pack(problem, &shared->grid, &shared->incidence, shared->times[high], PACKING_TRIES * 4, &rng,
-                        scratch, run->spot, &failed)) {
-    return does_not_fit(problem, &shared->grid, failed);
+  bool packed = weft_placer_pack(problem, &shared->grid, &shared->incidence, shared->times[high], PACKING_TRIES * 4,
+                                 &rng, scratch, run->spot, &failed);
+  if (!packed && problem->constraint_count) { // annealing may yet find what holds the constraints
+    weft_placer_problem_t loose = *problem;
+    loose.constraint_count = 0;
+    packed = weft_placer_pack(&loose, &shared->grid, &shared->incidence, shared->times[high], PACKING_TRIES * 4, &rng,
+                              scratch, run->spot, &failed);
+    low = high;
   }
+  if (!packed) return does_not_fit(problem, &shared->grid, failed);
   while (low < high && !weft_control_should_stop(control)) {
     size_t middle = low + (high - low) / 2;
     if (weft_placer_pack(problem, &shared->grid, &shared->incidence, shared->times[middle], PACKING_TRIES, &rng,
@@ -128,10 +134,10 @@ static weft_status_t run_seed(const shared_t* shared, const weft_placer_options_
       low = middle + 1;
     }
   }
-  WEFT_RETURN_IF_ERROR(weft_slicing_improve(problem, &shared->grid, &shared->incidence, options->effort, &rng,
-                                            control, &run->arena, run->spot));
-  return weft_placer_anneal(problem, &shared->grid, &shared->incidence, options, &rng, control,
-                            &run->arena, run->spot, &run->annealed);
+  WEFT_RETURN_IF_ERROR(
+      weft_slicing_improve(problem, &shared->grid, &shared->incidence, options, &rng, control, &run->arena, run->spot));
+  return weft_placer_anneal(problem, &shared->grid, &shared->incidence, options, &rng, control, &run->arena, run->spot,
+                            &run->annealed);
 }
 
 // Picks the best run; the lowest seed among equals, so that the number of threads does not matter.

@@ -63,6 +63,7 @@ static int32_t distance(const units_t* u, int32_t s, int32_t t) {
 #else
 #define WIDE
 #endif
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types and names
 // field[b][s] += (mine[b] - theirs[b]) * shift[s]
 #define DEFINE_ADD(name, type)                                                                                         \
   WIDE static void name(size_t blocks, size_t stride, const type* restrict mine, const type* restrict theirs,          \
@@ -109,6 +110,7 @@ DEFINE_ADD(add_real, double)
   }
 DEFINE_FIELD(whole, int32_t, field, weight, shift)
 DEFINE_FIELD(real, double, real_field, real_weight, real_shift)
+// NOLINTEND(bugprone-macro-parentheses)
 
 // Where an end of an edge is, in half tiles.
 static void place_of(const units_t* u, int32_t end, double* out_x, double* out_y) {

@@ -13,7 +13,7 @@ static const weft_image_segment_t* segment_of(const weft_sim_t* sim, const weft_
 
 // What a shared segment saves: whole words, so that everything behind it stays aligned.
 static int64_t saved_bytes(const weft_image_segment_t* segment) {
-  return segment->size / ALIGNMENT * ALIGNMENT;
+  return (int64_t)segment->size / ALIGNMENT * ALIGNMENT;
 }
 
 void weft_sim_memory_share(weft_sim_t* sim, int32_t index) {

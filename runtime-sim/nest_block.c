@@ -9,7 +9,7 @@
 #define VECTOR __attribute__((target("avx2")))
 #define VECTOR_INLINE static inline VECTOR __attribute__((always_inline))
 
-enum { LANES = 8 };
+static const int64_t LANES = 8;
 
 // How a factor differs between the rows of a block; what is the same for all of them is loaded once.
 typedef enum sharing_e { SHARES_ALONG, SHARES_ACROSS, SHARES_NONE } sharing_e;
@@ -29,7 +29,7 @@ VECTOR_INLINE __m256i first_lanes(int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), index);
 }
 
-VECTOR_INLINE __m256 load(const float* p, const cursor_t* c, int32_t step, bool whole) {
+VECTOR_INLINE __m256 load(const float* p, const cursor_t* c, int64_t step, bool whole) {
   if (step == 1) return whole ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, c->mask);
   __m256 near = _mm256_maskload_ps(p, c->mask), far = _mm256_maskload_ps(p + LANES, c->far_mask);
   __m256 even = _mm256_shuffle_ps(near, far, 0x88); // 0 2 8 10 4 6 12 14
@@ -38,18 +38,18 @@ VECTOR_INLINE __m256 load(const float* p, const cursor_t* c, int32_t step, bool 
 
 // `rows` and what follows are constants where this is used: everything is unrolled. Rows from `live` on repeat the last
 // one and are not stored.
-VECTOR_INLINE void add_terms(const cursor_t* c, int64_t live, int32_t rows, int32_t vectors, int32_t step, bool whole,
+VECTOR_INLINE void add_terms(const cursor_t* c, int64_t live, int64_t rows, int64_t vectors, int64_t step, bool whole,
                              sharing_e sharing) {
   enum { MOST_ROWS = 8, MOST_VECTORS = 2 };
   const weft_sim_block_t* b = c->block;
   int64_t along[MOST_ROWS], across[MOST_ROWS];
   __m256 sum[MOST_ROWS][MOST_VECTORS];
   __m256i stored = first_lanes(b->lanes);
-  for (int32_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     int64_t row = r < live ? r : live - 1;
     along[r] = row * b->along_row;
     across[r] = row * b->across_row;
-    for (int32_t v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v) {
       const float* p = c->d + row * b->d_row + v * LANES;
       sum[r][v] = whole ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, stored);
     }
@@ -58,18 +58,18 @@ VECTOR_INLINE void add_terms(const cursor_t* c, int64_t live, int32_t rows, int3
     const float* x = c->along + (b->swapped ? c->term[t].second : c->term[t].first);
     const float* y = c->across + (b->swapped ? c->term[t].first : c->term[t].second);
     __m256 shared[MOST_VECTORS], factor = _mm256_broadcast_ss(y);
-    for (int32_t v = 0; sharing == SHARES_ALONG && v < vectors; ++v)
+    for (int64_t v = 0; sharing == SHARES_ALONG && v < vectors; ++v)
       shared[v] = load(x + v * step * LANES, c, step, whole);
-    for (int32_t r = 0; r < rows; ++r) {
+    for (int64_t r = 0; r < rows; ++r) {
       if (sharing != SHARES_ACROSS) factor = _mm256_broadcast_ss(y + across[r]);
-      for (int32_t v = 0; v < vectors; ++v) {
+      for (int64_t v = 0; v < vectors; ++v) {
         __m256 a = sharing == SHARES_ALONG ? shared[v] : load(x + along[r] + v * step * LANES, c, step, whole);
         sum[r][v] = _mm256_add_ps(sum[r][v], _mm256_mul_ps(a, factor));
       }
     }
   }
-  for (int32_t r = 0; r < rows && r < live; ++r) {
-    for (int32_t v = 0; v < vectors; ++v) {
+  for (int64_t r = 0; r < rows && r < live; ++r) {
+    for (int64_t v = 0; v < vectors; ++v) {
       float* p = c->d + r * b->d_row + v * LANES;
       if (whole)
         _mm256_storeu_ps(p, sum[r][v]);

@@ -132,10 +132,12 @@ static bool advance(const weft_sim_nest_t* nest, const contraction_t* c, int32_t
 
 // The offsets of the terms of loops [begin, reduce_end), at most TERMS of them: the others are these again, moved.
 static int64_t list_terms(const weft_sim_nest_t* nest, const contraction_t* c, int32_t begin, term_t* out_terms) {
+  int32_t last = c->reduce_end - 1;
   int64_t count = 0, index[WEFT_ISA_MAX_LOOPS] = {0}, at[WEFT_SIM_OPERANDS] = {0};
   do {
-    out_terms[count++] = (term_t){at[1], at[2]};
-  } while (count < TERMS && advance(nest, c, begin, c->reduce_end, index, at));
+    for (int64_t i = 0; i < nest->extent[last] && count < TERMS; ++i)
+      out_terms[count++] = (term_t){at[1] + i * c->stride[1][last], at[2] + i * c->stride[2][last]};
+  } while (count < TERMS && advance(nest, c, begin, last, index, at));
   return count;
 }
 

@@ -156,9 +156,6 @@ static weft_status_t allocate(builder_t* b) {
   WEFT_RETURN_IF_ERROR(new_indices(&sim->arena, b->entry_count, &sim->entry_next));
   WEFT_RETURN_IF_ERROR(new_indices(&sim->arena, b->entry_count, &sim->entry_link));
   WEFT_RETURN_IF_ERROR(new_indices(&sim->arena, b->entry_count, &sim->router_tile));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)inputs, &sim->source));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->hop_count, &sim->sink));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)b->entry_count, &sim->stream));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)sim->hop_count, &sim->hop));
   for (int32_t e = 0; e < b->entry_count; ++e) {
     int32_t tile = b->image->routes[e].tile;
@@ -238,6 +235,23 @@ static weft_status_t connect_entries(builder_t* b) {
   for (int32_t e = 0; e < b->entry_count; ++e)
     for (int32_t i = 0; i < b->image->routes[e].input_count; ++i) WEFT_RETURN_IF_ERROR(connect_input(b, e, i));
   return weft_ok();
+}
+
+// Room for what begins and ends at ramps and ports: far less than there are entries. Each stream has a source.
+static weft_status_t allocate_endpoints(builder_t* b) {
+  weft_sim_t* sim = b->sim;
+  size_t sources = 0, sinks = 0;
+  for (int32_t i = 0; i < b->input_base[b->entry_count]; ++i) sources += b->predecessor[i] < 0;
+  for (int32_t e = 0; e < b->entry_count; ++e) {
+    const weft_image_route_t* route = &b->image->routes[e];
+    for (int32_t d = 0; d < WEFT_DIRECTION_COUNT; ++d)
+      if (route->outputs >> d & 1)
+        sinks +=
+            d == WEFT_DIRECTION_RAMP || weft_machine_neighbour(&sim->machine, route->tile, (weft_direction_e)d) < 0;
+  }
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, sources, &sim->source));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, sinks, &sim->sink));
+  return WEFT_ARENA_NEW(&sim->arena, sources, &sim->stream);
 }
 
 // The next entry when there is only one way on and it stays on the mesh.
@@ -413,6 +427,7 @@ static weft_status_t build(builder_t* b) {
   WEFT_RETURN_IF_ERROR(build_ports(b));
   WEFT_RETURN_IF_ERROR(allocate(b));
   WEFT_RETURN_IF_ERROR(connect_entries(b));
+  WEFT_RETURN_IF_ERROR(allocate_endpoints(b));
   for (int32_t e = 0; e < b->entry_count; ++e)
     if (b->stream_of[e] < 0 && is_source(b, e)) WEFT_RETURN_IF_ERROR(build_stream(b, e));
   for (int32_t e = 0; e < b->entry_count; ++e)

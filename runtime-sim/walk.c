@@ -18,6 +18,7 @@ typedef struct compiler_t {
   int64_t tuples[WEFT_ISA_MAX_LEVELS + 1][WEFT_ISA_MAX_RANK];
   int32_t next_level[WEFT_ISA_MAX_LEVELS + 1][WEFT_ISA_MAX_RANK];     // first level from l on that moves the dimension
   int64_t weight[WEFT_ISA_MAX_FACTORS], period[WEFT_ISA_MAX_FACTORS]; // of a digit; of its repetition
+  int64_t first[WEFT_ISA_MAX_RANK], end[WEFT_ISA_MAX_RANK];           // nothing outside of these coordinates is taken
   // As reach, in flat elements, of the levels that don't turn the factor's digit a whole number of times.
   int64_t varying[WEFT_ISA_MAX_LEVELS + 1][WEFT_ISA_MAX_FACTORS][WEFT_ISA_MAX_RANK];
 } compiler_t;
@@ -99,11 +100,65 @@ static void prepare_factors(compiler_t* c) {
   }
 }
 
+static void narrow(int64_t at, int64_t step, int64_t lo, int64_t hi, int64_t* first, int64_t* last);
+
+// Where the factors are the coordinates of the walk one by one, the filter is a box of the walk, too.
+static void prepare_box(compiler_t* c) {
+  const weft_instruction_t* recv = c->recv;
+  bool same = recv->factor_count == recv->tensor_rank;
+  for (int32_t d = 0; d < recv->tensor_rank; ++d) {
+    c->first[d] = recv->tensor_dim[d].lo;
+    c->end[d] = recv->tensor_dim[d].hi;
+    same = same && c->weight[d] == recv->tensor_dim[d].stride && recv->tensor_dim[d].hi <= recv->factor[d].extent;
+  }
+  for (int32_t d = 0; same && d < recv->tensor_rank; ++d) {
+    int64_t first = weft_max_i64(c->first[d], recv->factor[d].lo),
+            last = weft_min_i64(c->end[d], recv->factor[d].hi) - 1;
+    int32_t k = recv->factor[d].dim, sharing = 0;
+    for (int32_t j = 0; j < recv->factor_count; ++j) sharing += recv->factor[j].dim == k;
+    if (k >= 0 && sharing == 1)
+      narrow(recv->operand_dim[k].offset, recv->factor[d].step, recv->operand_dim[k].lo, recv->operand_dim[k].hi,
+             &first, &last);
+    c->first[d] = first;
+    c->end[d] = last + 1;
+  }
+}
+
 static weft_status_t note_work(compiler_t* c) {
   ++c->work;
   if (c->work % CHECK_INTERVAL != 0) return weft_ok();
   if (c->work > WORK_LIMIT) return weft_error(INVALID_INPUT, "its walk can't be worked out in a sensible time");
   return weft_control_check(c->control, "simulate");
+}
+
+static weft_status_t count_dimension(compiler_t* c, int32_t l, int32_t d, int64_t at, int64_t* out_count);
+
+// Elements along the dimension that a level moves, for its indices [first, end).
+static weft_status_t count_indices(compiler_t* c, int32_t level, int64_t at, int64_t first, int64_t end,
+                                   int64_t* out_count) {
+  const weft_instruction_t* recv = c->recv;
+  int32_t d = recv->level[level].dim;
+  int64_t lo = recv->tensor_dim[d].lo, hi = recv->tensor_dim[d].hi;
+  int64_t step = recv->level[level].step, inner = c->reach[level + 1][d], count = 0;
+  for (int64_t i = first; i < end && at + step * i < hi; ++i) {
+    int64_t from = at + step * i, part;
+    if (step > 0 && from >= lo && from + inner < hi) { // whole blocks, all at once
+      int64_t whole = weft_min_i64(end - i, (hi - 1 - inner - from) / step + 1);
+      count += whole * c->tuples[level + 1][d];
+      i += whole - 1;
+      continue;
+    }
+    WEFT_RETURN_IF_ERROR(note_work(c));
+    WEFT_RETURN_IF_ERROR(count_dimension(c, level + 1, d, from, &part));
+    if (step == 0) {
+      count = part * (end - first);
+      break;
+    }
+    count += part;
+    if (part == 0 && from + inner < lo) i = weft_max_i64(i, (lo - inner - at + step - 1) / step - 1);
+  }
+  *out_count = count;
+  return weft_ok();
 }
 
 // Elements along one dimension, from level l on, at coordinate `at` so far.
@@ -119,26 +174,7 @@ static weft_status_t count_dimension(compiler_t* c, int32_t l, int32_t d, int64_
     *out_count = 0;
     return weft_ok();
   }
-  int64_t step = recv->level[level].step, extent = recv->level[level].extent, inner = c->reach[level + 1][d], count = 0;
-  for (int64_t i = 0; i < extent && at + step * i < hi; ++i) {
-    int64_t from = at + step * i, part;
-    if (step > 0 && from >= lo && from + inner < hi) { // whole blocks, all at once
-      int64_t whole = weft_min_i64(extent - i, (hi - 1 - inner - from) / step + 1);
-      count += whole * c->tuples[level + 1][d];
-      i += whole - 1;
-      continue;
-    }
-    WEFT_RETURN_IF_ERROR(note_work(c));
-    WEFT_RETURN_IF_ERROR(count_dimension(c, level + 1, d, from, &part));
-    if (step == 0) {
-      count = part * extent;
-      break;
-    }
-    count += part;
-    if (part == 0 && from + inner < lo) i = weft_max_i64(i, (lo - inner - at + step - 1) / step - 1);
-  }
-  *out_count = count;
-  return weft_ok();
+  return count_indices(c, level, at, 0, recv->level[level].extent, out_count);
 }
 
 static weft_status_t count_subtree(compiler_t* c, int32_t l, const int64_t* at, int64_t* out_count) {
@@ -261,6 +297,21 @@ static weft_status_t take_row(compiler_t* c, int64_t flat, int64_t turn, int64_t
   return weft_ok();
 }
 
+// Moves the position over the indices [first, end) of a level.
+static weft_status_t pass_over(compiler_t* c, int32_t l, const int64_t* at, int64_t first, int64_t end) {
+  int32_t moving = c->recv->level[l].dim;
+  if (first >= end) return weft_ok();
+  int64_t elements, count;
+  WEFT_RETURN_IF_ERROR(count_indices(c, l, at[moving], first, end, &elements));
+  for (int32_t d = 0; d < c->recv->tensor_rank && elements > 0; ++d) {
+    if (d == moving) continue;
+    WEFT_RETURN_IF_ERROR(count_dimension(c, l + 1, d, at[d], &count));
+    elements *= count;
+  }
+  if (!weft_checked_add(c->position, elements, &c->position)) return weft_error(INVALID_INPUT, "its walk is too long");
+  return weft_ok();
+}
+
 static weft_status_t visit(compiler_t* c, int32_t l, int64_t* at, int64_t flat) {
   const weft_instruction_t* recv = c->recv;
   WEFT_RETURN_IF_ERROR(note_work(c));
@@ -279,13 +330,16 @@ static weft_status_t visit(compiler_t* c, int32_t l, int64_t* at, int64_t flat) 
   narrow(start, step, recv->tensor_dim[d].lo - c->reach[l + 1][d], recv->tensor_dim[d].hi, &first, &last);
   if (first > last) return weft_ok();
   if (l == recv->level_count - 1) return take_row(c, flat + turn * first, turn, last - first + 1);
-  weft_status_t status = weft_ok();
-  for (int64_t i = first; i <= last && weft_is_ok(status); ++i) {
+  int64_t from = first, to = last; // of these nothing is taken outside
+  narrow(start, step, c->first[d] - c->reach[l + 1][d], c->end[d], &from, &to);
+  if (from > to) from = to = last + 1;
+  weft_status_t status = pass_over(c, l, at, first, from);
+  for (int64_t i = from; i <= to && i <= last && weft_is_ok(status); ++i) {
     at[d] = start + step * i;
     status = visit(c, l + 1, at, flat + turn * i);
   }
   at[d] = start;
-  return status;
+  return status ? status : pass_over(c, l, at, to + 1, last + 1);
 }
 
 weft_status_t weft_sim_walk_compile(weft_allocator_t allocator, const weft_instruction_t* recv, int64_t limit,
@@ -294,6 +348,7 @@ weft_status_t weft_sim_walk_compile(weft_allocator_t allocator, const weft_instr
   compiler_t compiler = {.recv = recv, .allocator = allocator, .control = control, .walk = out_walk, .limit = limit};
   prepare_levels(&compiler);
   prepare_factors(&compiler);
+  prepare_box(&compiler);
   int64_t at[WEFT_ISA_MAX_RANK] = {0};
   weft_status_t status = visit(&compiler, 0, at, 0);
   if (status) {

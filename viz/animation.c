@@ -171,7 +171,7 @@ static weft_status_t draw(const svg_t* s) {
 weft_status_t weft_viz_write_animation(weft_allocator_t allocator, const weft_viz_animation_t* animation,
                                        double seconds, const char* path) {
   size_t length = strlen(path);
-  if (length < 4 || strcmp(path + length - 4, ".svg")) {
+  if (length < 4 || strcmp(path + length - 4, ".svg") != 0) {
     return weft_error(INVALID_ARGUMENT, "%s: an animation is written as .svg", path);
   }
   if (animation->frame_count < 1) return weft_error(INVALID_ARGUMENT, "%s: no frame to show", path);

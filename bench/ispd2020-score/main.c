@@ -1,5 +1,6 @@
-// ispd2020-score PROBLEM.kgraph SOLUTION.paint: checks a solution of the ISPD 2020 contest and prints its score. Written from the contest's
-// description alone; it shares no code with the placer that it scores. Exit code 0: legal; 1: not legal or not readable.
+// ispd2020-score PROBLEM.kgraph SOLUTION.paint: checks a solution of the ISPD 2020 contest and prints its score.
+// Written from the contest's description alone; it shares no code with the placer that it scores. Exit code 0: legal;
+// 1: not legal or not readable.
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
@@ -199,7 +200,9 @@ static bool read_solution(const char* path, problem_t* problem) {
   return good;
 }
 
-static double ceil_div(long a, long b) { return (double)((a + b - 1) / b); }
+static double ceil_div(long a, long b) {
+  return (double)((a + b - 1) / b);
+}
 
 typedef struct {
   double height, width, time, memory;
@@ -208,13 +211,13 @@ typedef struct {
 // The description's convperf.
 static performance_t convolution(long h, long w, long r, long s, long c, long k, long t, long h1, long w1, long c1,
                                  long k1) {
-  return (performance_t){
-      .height = (double)(h1 * w1 * (c1 + 1)),
-      .width = 3.0 * (double)k1,
-      .time = ceil_div(h, h1) * ceil_div(w, w1) * ceil_div(c, c1) * ceil_div(k, k1) * (double)(r * s) / (double)t /
-              (double)t,
-      .memory = (double)c / (double)c1 * ((double)k / (double)k1) * (double)(r * s) +
-                (double)(w + s - 1) / (double)w1 * ((double)(h + r - 1) / (double)h1) * ((double)k / (double)k1)};
+  return (performance_t){.height = (double)(h1 * w1 * (c1 + 1)),
+                         .width = 3.0 * (double)k1,
+                         .time = ceil_div(h, h1) * ceil_div(w, w1) * ceil_div(c, c1) * ceil_div(k, k1) *
+                                 (double)(r * s) / (double)t / (double)t,
+                         .memory = (double)c / (double)c1 * ((double)k / (double)k1) * (double)(r * s) +
+                                   (double)(w + s - 1) / (double)w1 * ((double)(h + r - 1) / (double)h1) *
+                                       ((double)k / (double)k1)};
 }
 
 static bool measure(const problem_t* problem, kernel_t* kernel) {

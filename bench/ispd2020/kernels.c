@@ -64,8 +64,8 @@ static int64_t least_k(const column_t* column, const ispd2020_conv_t* conv, doub
   if (rounds < 1) return 0;
   int64_t k = rounds >= (double)conv->k ? 1 : weft_ceil_div(conv->k, (int64_t)rounds);
   double c = column->c < conv->c ? column->c : (double)conv->c;
-  double held = (double)conv->c / c * (double)(conv->r * conv->s) + (double)(conv->w + conv->s - 1) / column->w *
-                                                                        (double)(conv->h + conv->r - 1) / column->h;
+  double held = (double)conv->c / c * (double)(conv->r * conv->s) +
+                (double)(conv->w + conv->s - 1) / column->w * (double)(conv->h + conv->r - 1) / column->h;
   int64_t by_memory = (int64_t)ceil((double)conv->k * held / column->memory - 1e-12);
   while ((double)conv->k / (double)(by_memory > 0 ? by_memory : 1) * held > column->memory) ++by_memory;
   if (by_memory > k) k = by_memory;
@@ -85,8 +85,8 @@ static int64_t width_at(const column_t* column, double time) {
 
 typedef weft_status_t (*visit_fn)(void* self, const column_t* column);
 
-// Only h' = ceil(H / p) matters, and the same for w'. Of those with the same product h' w' (height and memory are then the same) the ones
-// that need fewer rounds are kept.
+// Only h' = ceil(H / p) matters, and the same for w'. Of those with the same product h' w' (height and memory are then
+// the same) the ones that need fewer rounds are kept.
 static bool beaten(const column_t* column, const uint8_t* steps, int32_t h, int32_t w) {
   int32_t product = h * w;
   for (int32_t other = 1; other <= product; ++other) {
@@ -107,8 +107,7 @@ static bool beaten(const column_t* column, const uint8_t* steps, int32_t h, int3
 static weft_status_t visit_columns(const ispd2020_graph_t* graph, const ispd2020_node_t* node, visit_fn visit,
                                    void* self) {
   ispd2020_conv_t part[ISPD2020_PARTS];
-  column_t column = {
-      .part = part, .parts = ispd2020_parts(node, part), .memory = (double)graph->memory};
+  column_t column = {.part = part, .parts = ispd2020_parts(node, part), .memory = (double)graph->memory};
   int32_t side = graph->width > graph->height ? graph->width : graph->height;
   uint8_t steps[(1 << 13) + 1] = {0}; // bit 0: worth taking as h', bit 1: as w'
   int64_t channels = 1;
@@ -225,6 +224,31 @@ static int compare_candidates(const void* a, const void* b) {
   return memcmp(&x->execution, &y->execution, sizeof x->execution);
 }
 
+// The same with one more k' in a part, or one more c' where that changes the height's parity. False: there is no such.
+static bool widen(const ispd2020_node_t* node, const weft_placer_shape_t* shape, const ispd2020_execution_t* execution,
+                  bool higher, weft_placer_shape_t* out_shape, ispd2020_execution_t* out_execution) {
+  ispd2020_conv_t part[ISPD2020_PARTS];
+  int32_t parts = ispd2020_parts(node, part), c = 0;
+  bool grown = false;
+  *out_shape = *shape;
+  *out_execution = *execution;
+  for (int32_t p = 0; p < parts; ++p) c = execution->c[p] > c ? execution->c[p] : c;
+  for (int32_t p = 0; p < parts && !(grown && !higher); ++p) {
+    int32_t* value = higher ? &out_execution->c[p] : &out_execution->k[p];
+    if (*value == (higher ? part[p].c : part[p].k) || (higher && *value < c)) continue;
+    ++*value;
+    grown = true;
+  }
+  int32_t step = execution->h * execution->w;
+  if (!grown || (higher && step % 2 == 0)) return false;
+  if (higher)
+    out_shape->height += step;
+  else
+    out_shape->width += 3;
+  out_shape->tiles = (int64_t)out_shape->width * out_shape->height;
+  return true;
+}
+
 weft_status_t ispd2020_shapes(const ispd2020_graph_t* graph, const ispd2020_node_t* node, double low, double high,
                               weft_arena_t* arena, weft_placer_shape_t** out_shape,
                               ispd2020_execution_t** out_execution, int32_t* out_count) {
@@ -233,8 +257,8 @@ weft_status_t ispd2020_shapes(const ispd2020_graph_t* graph, const ispd2020_node
   int32_t* least = NULL; // [height] the least width of the shapes so far with at most this height
   weft_status_t status = visit_columns(graph, node, visit_shapes, &collector);
   if (!status) status = WEFT_ARENA_NEW(arena, (size_t)side + 1, &least);
-  if (!status) status = WEFT_ARENA_NEW(arena, collector.count + 1, out_shape);
-  if (!status) status = WEFT_ARENA_NEW(arena, collector.count + 1, out_execution);
+  if (!status) status = WEFT_ARENA_NEW(arena, 3 * collector.count + 1, out_shape);
+  if (!status) status = WEFT_ARENA_NEW(arena, 3 * collector.count + 1, out_execution);
   *out_count = 0;
   for (int32_t h = 0; h <= side && !status; ++h) least[h] = side + 1;
   if (!status && collector.count) qsort(collector.data, collector.count, sizeof *collector.data, compare_candidates);
@@ -249,5 +273,12 @@ weft_status_t ispd2020_shapes(const ispd2020_graph_t* graph, const ispd2020_node
     for (int32_t y = w; y <= side && least[y] > h; ++y) least[y] = h;
   }
   weft_allocator_free(arena->allocator, collector.data);
+  int32_t points = status ? 0 : *out_count;
+  for (int32_t i = 0; i < 2 * points; ++i) {
+    int32_t at = *out_count;
+    *out_count +=
+        widen(node, &(*out_shape)[i / 2], &(*out_execution)[i / 2], i % 2, &(*out_shape)[at], &(*out_execution)[at]) &&
+        inside(graph, (*out_shape)[at].width, (*out_shape)[at].height);
+  }
   return status;
 }

@@ -112,8 +112,7 @@ static weft_status_t read_arguments(reader_t* reader, ispd2020_node_t* node) {
     if (argument) *argument = value; // others (U, the stride again) say nothing new
   }
   bool complete = true;
-  if (node->kind == ISPD2020_CONV)
-    complete = node->h && node->w && node->r && node->s && node->c && node->k && node->t;
+  if (node->kind == ISPD2020_CONV) complete = node->h && node->w && node->r && node->s && node->c && node->k && node->t;
   if (node->kind == ISPD2020_DBLOCK || node->kind == ISPD2020_CBLOCK) complete = node->h && node->w && node->f >= 4;
   return complete ? weft_ok() : malformed(reader, "a formal argument of the kernel is missing");
 }

@@ -1,5 +1,5 @@
-// ispd2020 FILE.kgraph -o FILE.paint: solves a problem of the ISPD 2020 contest with Weft's placement engine, writes the contest's form
-// of a solution, and prints its score beside what no solution can beat.
+// ispd2020 FILE.kgraph -o FILE.paint: solves a problem of the ISPD 2020 contest with Weft's placement engine, writes
+// the contest's form of a solution, and prints its score beside what no solution can beat.
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static weft_status_t read_options(int argc, char** argv, options_t* out_options)
 typedef struct bench_t {
   weft_arena_t arena;
   ispd2020_graph_t graph;
-  int32_t* node; // [block] its node
+  int32_t* node;                    // [block] its node
   ispd2020_execution_t** execution; // [block][shape]
   weft_placer_problem_t problem;
   double area_bound; // no solution is faster: its kernels would not fit
@@ -87,8 +87,10 @@ static weft_status_t find_area_bound(const ispd2020_graph_t* graph, double* out_
   }
   while (high - low > 1) {
     int64_t middle = low + (high - low) / 2;
-    if (area_fits(graph, (double)middle / (double)unit)) high = middle;
-    else low = middle;
+    if (area_fits(graph, (double)middle / (double)unit))
+      high = middle;
+    else
+      low = middle;
   }
   *out_bound = (double)high / (double)unit;
   return weft_ok();
@@ -162,7 +164,8 @@ static weft_status_t score_bound(bench_t* bench, double score, double* out_bound
   weft_slicing_target_t* target = NULL;
   int32_t count = 0;
   WEFT_RETURN_IF_ERROR(weft_slicing_targets(p, &bench->arena, &target, &count));
-  *out_bound = score;
+  *out_bound =
+      fmin(score, p->weight_time * longest_time(bench)); // what is slower than all shapes here costs that alone
   for (int32_t i = 0; i < count && p->weight_time * target[i].time < *out_bound; ++i) {
     double wire = weft_slicing_least_wire(p, target[i].time);
     *out_bound = fmin(*out_bound, p->weight_time * target[i].time + p->weight_wire * wire);
@@ -236,11 +239,12 @@ static weft_status_t run(bench_t* bench, const options_t* options) {
   if (options->solution) WEFT_RETURN_IF_ERROR(write_solution(bench, options->solution, found.spot));
   double seconds = weft_control_now() - began, bound = 0;
   WEFT_RETURN_IF_ERROR(score_bound(bench, found.cost, &bound));
-  printf("time %.10g  wire %.10g  score %.10g  area bound on time %.10g  lower bound on score %.1f  gap %.2f %%  seed %llu"
-         "  moves %lld  seconds %.2f%s\n",
-         found.time, found.wire, found.cost, bench->area_bound, bound, 100 * (found.cost - bound) / bound,
-         (unsigned long long)options->seed, (long long)found.moves, seconds,
-         bench->graph.weight_adapter > 0 ? "  without adapters" : "");
+  printf(
+      "time %.10g  wire %.10g  score %.10g  area bound on time %.10g  lower bound on score %.1f  gap %.2f %%  seed %llu"
+      "  moves %lld  seconds %.2f%s\n",
+      found.time, found.wire, found.cost, bench->area_bound, bound, 100 * (found.cost - bound) / bound,
+      (unsigned long long)options->seed, (long long)found.moves, seconds,
+      bench->graph.weight_adapter > 0 ? "  without adapters" : "");
   return weft_ok();
 }
 

@@ -70,7 +70,7 @@ static weft_status_t check_index(const char* data, weft_arena_t* arena, qap_inst
   WEFT_RETURN_IF_ERROR(read_text(path, arena, &text));
   size_t length = strlen(q->name);
   for (const char* line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
-    if (strncmp(line, q->name, length) || line[length] != '\t') continue;
+    if (strncmp(line, q->name, length) != 0 || line[length] != '\t') continue;
     int n = 0, rows = 0, columns = 0, matrix = 0;
     long long best = 0;
     if (sscanf(line + length, "\t%d\t%lld\t%dx%d%*[^\t]\t%d", &n, &best, &rows, &columns, &matrix) != 5 &&

@@ -44,6 +44,7 @@ static weft_status_t run_instance(const bench_t* bench, const char* name, weft_a
 }
 
 static weft_status_t run(const bench_t* bench) {
+  if (bench->count < 1 || bench->seeds < 1) return weft_error(INVALID_ARGUMENT, "nothing to do");
   double* gaps = calloc((size_t)bench->count * (size_t)bench->seeds, sizeof *gaps);
   if (!gaps) return weft_error(OUT_OF_MEMORY, "no memory for %d gaps", bench->count);
   weft_status_t status = weft_ok();
@@ -61,7 +62,7 @@ static weft_status_t run(const bench_t* bench) {
       sum += gap;
       worst = fmax(worst, gap);
     }
-    printf("seed %-3lld %d instances, %g s each: mean gap %.4f %%, worst %.4f %%\n", (long long)(bench->seed + s),
+    printf("seed %-3lld %d instances, %g s each: mean gap %.4f %%, worst %.4f %%\n", (long long)bench->seed + s,
            bench->count, bench->seconds, sum / bench->count, worst);
     total += sum / bench->count;
   }

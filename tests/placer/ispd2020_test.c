@@ -1,5 +1,5 @@
-// The programs of bench/ispd2020 and bench/ispd2020-score: a solution costs what both say, illegal solutions are refused with a message
-// that says why, and the contest's own samples score what they should.
+// The programs of bench/ispd2020 and bench/ispd2020-score: a solution costs what both say, illegal solutions are
+// refused with a message that says why, and the contest's own samples score what they should.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,20 +40,21 @@ static void write_text(const char* name, const char* text) {
   fclose(file);
 }
 
-// The description's example, with the traps of the published files: spaces in brackets, tabs, a name twice, shapes that don't match, no
-// newline at the end.
-static const char problem[] = "(*\ntest=example\nwidth=633\nheight=633\nwdeltat=1\nwlength=2\nwadapter=0\nmemlimit=24576\n*)\n"
-                              "(* Node Definitions *)\n"
-                              "output[0] n=[28 28 512] name='y'\n"
-                              "input[1] n=[ 56 56 256 ] name='x' name='k1'\n"
-                              "cblock[ 2] f=512 h=56 w=56\n"
-                              "dblock[3] f=512 h=28 w=28\n"
-                              "conv[4] W=56 H=56 R=3 S=3 C=64 K=64 T=2 U=2 name='k4'\n"
-                              "(* Connectivity *)\n"
-                              "input[1]:_\t->\tconv[4]:x, shape:[56][56][256]\n"
-                              "cblock[ 2]:y   -> dblock[3]:x, shape:[28][28][512]\n"
-                              "dblock[3]:y -> output[0]:_, shape:[28][28][512]\n"
-                              "conv[4]:y -> cblock[2]:x, shape:[7][7][7]";
+// The description's example, with the traps of the published files: spaces in brackets, tabs, a name twice, shapes that
+// don't match, no newline at the end.
+static const char problem[] =
+    "(*\ntest=example\nwidth=633\nheight=633\nwdeltat=1\nwlength=2\nwadapter=0\nmemlimit=24576\n*)\n"
+    "(* Node Definitions *)\n"
+    "output[0] n=[28 28 512] name='y'\n"
+    "input[1] n=[ 56 56 256 ] name='x' name='k1'\n"
+    "cblock[ 2] f=512 h=56 w=56\n"
+    "dblock[3] f=512 h=28 w=28\n"
+    "conv[4] W=56 H=56 R=3 S=3 C=64 K=64 T=2 U=2 name='k4'\n"
+    "(* Connectivity *)\n"
+    "input[1]:_\t->\tconv[4]:x, shape:[56][56][256]\n"
+    "cblock[ 2]:y   -> dblock[3]:x, shape:[28][28][512]\n"
+    "dblock[3]:y -> output[0]:_, shape:[28][28][512]\n"
+    "conv[4]:y -> cblock[2]:x, shape:[7][7][7]";
 
 #define CONV "k4 = conv( 56 56 64 64 3 3 2 2 4 4 8 16 )\nk4 : place(0 0 R0)\n"
 #define CBLOCK "k2 = cblock( 56 56 512 4 4 8 8 8 8 32 32 8 19 )\nk2 : name('k2)\nk2 : place(150 0 R0)\n"
@@ -68,8 +69,8 @@ static void scores_are_those_of_the_description(void** state) {
   (void)state;
   write_text("p.kgraph", problem);
   assert_int_equal(score("include \"common.paint\"\n" CONV CBLOCK DBLOCK "kmap = union( k4 k2 k3 )"), 0);
-  // By hand: conv 48x144, time 14 14 8 4 9 / 4; cblock 273x144, its 3x3 14 14 16 4 9 / 4 and its last 14 14 32 27 / 4; dblock 144x144
-  // turned, its first 7 7 64 16 = 50176. Centres (24,72), (286.5,72), (72,272).
+  // By hand: conv 48x144, time 14 14 8 4 9 / 4; cblock 273x144, its 3x3 14 14 16 4 9 / 4 and its last 14 14 32 27 / 4;
+  // dblock 144x144 turned, its first 7 7 64 16 = 50176. Centres (24,72), (286.5,72), (72,272).
   assert_non_null(strstr(printed, "time 50176  wire 677  score 51530 "));
 }
 
@@ -111,13 +112,14 @@ static double number_after(const char* text, const char* word) {
 static void solutions_cost_what_both_programs_say(void** state) {
   (void)state;
   write_text("p.kgraph", problem);
-  static const char* const limits[] = {"--time 2", "--moves 4000"};
+  static const char* const limits[] = {"--time 4", "--moves 4000"};
   for (int i = 0; i < 2; ++i) {
-    assert_int_equal(run("'%s/ispd2020' '%s/p.kgraph' -o '%s/o.paint' %s --seed 3", bench, folder, folder, limits[i]), 0);
+    int code = run("'%s/ispd2020' '%s/p.kgraph' -o '%s/o.paint' %s --seed 3", bench, folder, folder, limits[i]);
+    if (code) fail_msg("%s: exit code %d: %s", limits[i], code, printed);
     double time = number_after(printed, "time "), wire = number_after(printed, "wire "),
            total = number_after(printed, "score "), bound = number_after(printed, "bound on score ");
     assert_true(total == time + 2 * wire && bound <= total && bound > 0);
-    if (!i) assert_true(number_after(printed, "seconds ") < 3);
+    if (!i) assert_true(number_after(printed, "seconds ") < 5);
     assert_int_equal(run("'%s/ispd2020-score' '%s/p.kgraph' '%s/o.paint'", bench, folder, folder), 0);
     assert_true(number_after(printed, "time ") == time && number_after(printed, "wire ") == wire &&
                 number_after(printed, "score ") == total);

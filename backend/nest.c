@@ -4,8 +4,9 @@
 #include <string.h>
 
 void weft_nest_initialize(int32_t operand_count, weft_nest_t* out_nest) {
-  memset(out_nest, 0, sizeof(*out_nest));
   out_nest->operand_count = operand_count;
+  out_nest->loop_count = 0;
+  out_nest->empty = false;
 }
 
 static bool continues(const weft_nest_t* nest, int64_t extent, const int64_t* strides) {

@@ -13,19 +13,59 @@ weft_status_t weft_writer_append(weft_writer_t* writer, const weft_instruction_t
 }
 
 weft_status_t weft_writer_append_simple(weft_writer_t* writer, weft_opcode_e opcode, int32_t colour) {
-  weft_instruction_t instruction = {.opcode = opcode, .colour = colour};
+  weft_instruction_t instruction;
+  weft_isa_clear(&instruction);
+  instruction.opcode = opcode;
+  instruction.colour = colour;
   return weft_writer_append(writer, &instruction);
 }
 
-void weft_tile_plan_set(weft_tile_plan_t* plan, int32_t logical) {
+// The last of the first `count` operations that touches a buffer, or -1.
+static int32_t find_last_use(const weft_kernel_t* kernel, int32_t count, int32_t buffer) {
+  for (int32_t o = count - 1; o >= 0; --o) {
+    const weft_operation_t* operation = &kernel->operation[o];
+    if (operation->destination == buffer) return o;
+    for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
+      if (operation->source[i] == buffer) return o;
+  }
+  return -1;
+}
+
+weft_status_t weft_tile_plan_prepare(weft_tile_plan_t* plan, weft_arena_t* arena) {
+  const weft_kernel_t* kernel = plan->kernel;
+  size_t buffers = (size_t)kernel->buffer_count;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, buffers, &plan->box));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, buffers, &plan->needed));
+  for (int32_t owner = 0; owner < 2; ++owner) {
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, buffers, &plan->last_use[owner]));
+    int32_t count = owner ? kernel->operation_count : kernel->reduce_operation + 1;
+    for (int32_t b = 0; b < kernel->buffer_count; ++b) plan->last_use[owner][b] = find_last_use(kernel, count, b);
+  }
+  return weft_ok();
+}
+
+static void set_iteration(weft_tile_plan_t* plan, int32_t logical) {
   plan->logical = logical;
   plan->iteration = weft_split_box(plan->kernel, plan->split, logical);
-  for (int32_t b = 0; b < plan->kernel->buffer_count; ++b) {
-    plan->box[b] = weft_split_buffer_box(plan->kernel, &plan->kernel->buffer[b], &plan->iteration);
-    plan->needed[b] = weft_split_needs_buffer(plan->kernel, plan->split, b, logical);
-  }
+  plan->owner = weft_split_is_owner(plan->kernel, plan->split, logical);
+}
+
+static void set_buffer(weft_tile_plan_t* plan, int32_t b) {
+  plan->box[b] = weft_split_buffer_box(plan->kernel, &plan->kernel->buffer[b], &plan->iteration);
+  plan->needed[b] = plan->last_use[plan->owner][b] >= 0;
+}
+
+void weft_tile_plan_set(weft_tile_plan_t* plan, int32_t logical) {
+  set_iteration(plan, logical);
+  for (int32_t b = 0; b < plan->kernel->buffer_count; ++b) set_buffer(plan, b);
   plan->in = weft_endpoints_of(plan->endpoints, &plan->endpoints->in, plan->kernel_index, logical);
   plan->out = weft_endpoints_of(plan->endpoints, &plan->endpoints->out, plan->kernel_index, logical);
+}
+
+void weft_tile_plan_set_loaded(weft_tile_plan_t* plan, int32_t logical) {
+  set_iteration(plan, logical);
+  for (int32_t b = 0; b < plan->kernel->buffer_count; ++b)
+    if (plan->loaded[b]) set_buffer(plan, b);
 }
 
 // A tile's program while it is written.
@@ -34,6 +74,11 @@ typedef struct state_t {
   weft_writer_t* writer;
   uint64_t* waited; // bits: plan->in, then plan->out; in this step, this end was waited for
 } state_t;
+
+// Whether an operation runs on this tile.
+static bool runs(const state_t* s, int32_t operation) {
+  return s->plan->owner || operation <= s->plan->kernel->reduce_operation;
+}
 
 static const weft_stream_t* stream_of(const state_t* s, const weft_end_t* end) {
   return &s->plan->fabric->stream[end->stream];
@@ -44,6 +89,15 @@ static weft_placement_t placement_of(const state_t* s, int32_t buffer) {
   memcpy(placement.lo, s->plan->box[buffer].lo, sizeof(placement.lo));
   memcpy(placement.stride, s->plan->layout->stride[buffer], sizeof(placement.stride));
   return placement;
+}
+
+static void begin(weft_instruction_t* out, weft_opcode_e opcode, weft_op_e op, weft_dtype_e dtype,
+                  weft_dtype_e destination_dtype) {
+  weft_isa_clear(out);
+  out->opcode = opcode;
+  out->op = op;
+  out->dtype = dtype;
+  out->destination_dtype = destination_dtype;
 }
 
 // The whole box of a buffer, row-major.
@@ -82,8 +136,8 @@ static weft_status_t write_fills(const state_t* s) {
     uint8_t bytes[8] = {0}, zeros[8] = {0};
     weft_dtype_store(buffer->dtype, buffer->fill, bytes);
     if (!memcmp(bytes, zeros, sizeof(bytes))) continue; // memory starts zeroed
-    weft_instruction_t i = {
-        .opcode = WEFT_OPCODE_TENSOR, .op = WEFT_OP_MOV, .dtype = buffer->dtype, .destination_dtype = buffer->dtype};
+    weft_instruction_t i;
+    begin(&i, WEFT_OPCODE_TENSOR, WEFT_OP_MOV, buffer->dtype, buffer->dtype);
     weft_nest_t nest;
     weft_nest_initialize(2, &nest);
     weft_nest_push(&nest, plan->layout->depth[b], (int64_t[WEFT_NEST_OPERANDS]){plan->layout->place[b]});
@@ -106,7 +160,9 @@ static weft_status_t write_receive(const state_t* s, const weft_end_t* end) {
   const weft_stream_t* stream = stream_of(s, end);
   const weft_buffer_t* buffer = &plan->kernel->buffer[stream->sink_buffer];
   weft_placement_t placement = placement_of(s, stream->sink_buffer);
-  weft_instruction_t i = {.opcode = WEFT_OPCODE_RECV, .dtype = stream->dtype, .colour = end->colour};
+  weft_instruction_t i;
+  begin(&i, WEFT_OPCODE_RECV, WEFT_OP_MOV, stream->dtype, 0);
+  i.colour = end->colour;
   set_ring(s, stream->sink_buffer, 0, &i);
   weft_status_t status =
       weft_transfer_recv(&stream->walk, &plan->fabric->tensor[stream->tensor].shape,
@@ -155,22 +211,9 @@ static weft_status_t release_buffer(const state_t* s, int32_t buffer) {
   return weft_ok();
 }
 
-// The last operation of this tile that touches a buffer, or -1.
-static int32_t last_use(const state_t* s, int32_t buffer) {
-  const weft_tile_plan_t* plan = s->plan;
-  for (int32_t o = plan->kernel->operation_count - 1; o >= 0; --o) {
-    const weft_operation_t* operation = &plan->kernel->operation[o];
-    if (!weft_split_runs(plan->kernel, plan->split, o, plan->logical)) continue;
-    if (operation->destination == buffer) return o;
-    for (int32_t i = 0; i < weft_op_source_count(operation->op); ++i)
-      if (operation->source[i] == buffer) return o;
-  }
-  return -1;
-}
-
 static weft_status_t release_after(const state_t* s, int32_t operation) {
   for (int32_t b = 0; b < s->plan->kernel->buffer_count; ++b)
-    if (s->plan->kernel->buffer[b].kind == WEFT_BUFFER_OPERAND && last_use(s, b) == operation)
+    if (s->plan->kernel->buffer[b].kind == WEFT_BUFFER_OPERAND && s->plan->last_use[s->plan->owner][b] == operation)
       WEFT_RETURN_IF_ERROR(release_buffer(s, b));
   return weft_ok();
 }
@@ -237,10 +280,11 @@ static weft_status_t make_tensor(const state_t* s, const weft_operation_t* opera
                                  bool* out_empty) {
   const weft_kernel_t* kernel = s->plan->kernel;
   int32_t operands = 1 + weft_op_source_count(operation->op);
-  int64_t strides[WEFT_NEST_OPERANDS][WEFT_MAX_DIMS] = {{0}};
+  int64_t strides[WEFT_NEST_OPERANDS][WEFT_MAX_DIMS];
   for (int32_t o = 0; o < operands; ++o) {
     int32_t buffer = o ? operation->source[o - 1] : operation->destination;
     if (o > 0 && buffer < 0) {
+      memset(strides[o], 0, sizeof(strides[o]));
       set_ring(s, -1, o, i);
       WEFT_RETURN_IF_ERROR(set_immediate(s, operation->immediate[o - 1], o - 1, i));
       continue;
@@ -266,10 +310,8 @@ static weft_status_t make_tensor(const state_t* s, const weft_operation_t* opera
 
 static weft_status_t write_operation(const state_t* s, int32_t index) {
   const weft_operation_t* operation = &s->plan->kernel->operation[index];
-  weft_instruction_t i = {.opcode = WEFT_OPCODE_TENSOR,
-                          .op = operation->op,
-                          .dtype = operation->dtype,
-                          .destination_dtype = s->plan->kernel->buffer[operation->destination].dtype};
+  weft_instruction_t i;
+  begin(&i, WEFT_OPCODE_TENSOR, operation->op, operation->dtype, s->plan->kernel->buffer[operation->destination].dtype);
   bool empty = false;
   WEFT_RETURN_IF_ERROR(make_tensor(s, operation, &i, &empty));
   if (empty) return weft_ok();
@@ -291,16 +333,14 @@ static weft_status_t write_chain(const state_t* s) {
   if (weft_split_chain_length(plan->kernel, plan->split) <= 1) return weft_ok();
   int32_t buffer = plan->kernel->operation[plan->kernel->reduce_operation].destination;
   const weft_end_t *in = find_chain_end(s, &plan->in), *out = find_chain_end(s, &plan->out);
-  bool head = is_chain_head(s), owner = weft_split_is_owner(plan->kernel, plan->split, plan->logical);
+  bool head = is_chain_head(s), owner = plan->owner;
   if ((!head && !in) || (!owner && !out))
     return weft_error(INVALID_INPUT, "the reduce chain is broken: no stream %s", !head && !in ? "arrives" : "leaves");
-  weft_instruction_t i = {.opcode = head ? WEFT_OPCODE_SEND : WEFT_OPCODE_CHAIN,
-                          .op = head ? WEFT_OP_MOV : plan->kernel->combiner,
-                          .dtype = plan->kernel->buffer[buffer].dtype,
-                          .colour = head ? out->colour : in->colour,
-                          .out_colour = head    ? 0
-                                        : owner ? -1
-                                                : out->colour};
+  weft_instruction_t i;
+  begin(&i, head ? WEFT_OPCODE_SEND : WEFT_OPCODE_CHAIN, head ? WEFT_OP_MOV : plan->kernel->combiner,
+        plan->kernel->buffer[buffer].dtype, 0);
+  i.colour = head ? out->colour : in->colour;
+  i.out_colour = head ? 0 : owner ? -1 : out->colour;
   weft_nest_t nest;
   weft_nest_initialize(1, &nest);
   push_box(s, buffer, &nest);
@@ -318,7 +358,9 @@ static weft_status_t write_send(const state_t* s, const weft_end_t* end) {
   const weft_tensor_t* tensor = &plan->fabric->tensor[stream->tensor];
   weft_box_t owned = weft_split_owned_box(plan->fabric, stream->tensor, plan->logical);
   weft_placement_t placement = placement_of(s, tensor->buffer);
-  weft_instruction_t i = {.opcode = WEFT_OPCODE_SEND, .dtype = stream->dtype, .colour = end->colour};
+  weft_instruction_t i;
+  begin(&i, WEFT_OPCODE_SEND, WEFT_OP_MOV, stream->dtype, 0);
+  i.colour = end->colour;
   int64_t points = 0;
   weft_status_t status = weft_transfer_send(&stream->walk, &owned, &placement, &i, &points);
   if (!status && points != stream->source[end->index].elements)
@@ -354,7 +396,8 @@ static weft_status_t begin_loop(const state_t* s, int32_t first) {
     if (s->plan->layout->depth[operation->destination] == 1)
       WEFT_RETURN_IF_ERROR(await_sends(s, operation->destination));
   }
-  weft_instruction_t loop = {.opcode = WEFT_OPCODE_LOOP};
+  weft_instruction_t loop;
+  begin(&loop, WEFT_OPCODE_LOOP, WEFT_OP_MOV, 0, 0);
   for (int32_t d = 0; d < kernel->dim_count; ++d)
     if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL)
       WEFT_RETURN_IF_ERROR(weft_nest_narrow(kernel->dim[d].extent, "the number of trips", &loop.trips));
@@ -402,7 +445,7 @@ static weft_status_t write_step(const state_t* s) {
   const weft_tile_plan_t* plan = s->plan;
   for (int32_t o = 0; o < plan->kernel->operation_count; ++o) {
     if (in_loop(s, o) && !in_loop(s, o - 1)) WEFT_RETURN_IF_ERROR(begin_loop(s, o));
-    if (weft_split_runs(plan->kernel, plan->split, o, plan->logical)) {
+    if (runs(s, o)) {
       weft_status_t status = write_operation(s, o);
       if (status)
         return weft_status_annotate(status, "operation %" PRId32 " (%s)", o,

@@ -22,15 +22,20 @@ typedef struct weft_tile_plan_t {
   const weft_split_t* split;
   const weft_layout_t* layout;
   const weft_endpoints_t* endpoints;
-  const bool* loaded; // [buffers]
+  const bool* loaded;   // [buffers]
+  int32_t* last_use[2]; // [buffers] the last operation that touches it, or -1: on tiles that own no results, on owners
   int32_t kernel_index, logical;
   weft_iteration_box_t iteration;
   weft_box_t* box; // [buffers]
   bool* needed;    // [buffers]
+  bool owner;      // of results
   weft_end_list_t in, out;
 } weft_tile_plan_t;
+// Fills what is the same for all tiles.
+weft_status_t weft_tile_plan_prepare(weft_tile_plan_t* plan, weft_arena_t* arena);
 // Fills what depends on the tile, into arrays that the caller has made.
 void weft_tile_plan_set(weft_tile_plan_t* plan, int32_t logical);
+void weft_tile_plan_set_loaded(weft_tile_plan_t* plan, int32_t logical); // only `box` and `needed` of loaded buffers
 weft_status_t weft_program_tile(const weft_tile_plan_t* plan, weft_writer_t* writer);
 
 // The program of the host, whose colours are indices of host colours and whose addresses are those of the inputs and

@@ -43,6 +43,7 @@ weft_box_t weft_check_buffer_box(const weft_kernel_t* kernel, int32_t buffer, in
     int64_t least = b->row[r].offset, most = least;
     for (int32_t d = 0; d < kernel->dim_count; ++d) {
       int64_t coefficient = b->row[r].coefficient[d];
+      if (coefficient == 0) continue; // of most dimensions
       least += coefficient * (coefficient < 0 ? last[d] : first[d]);
       most += coefficient * (coefficient < 0 ? first[d] : last[d]);
     }
@@ -146,7 +147,12 @@ static void sum_term(summing_t* s, int32_t index, int64_t base) {
 
 bool weft_check_sums(const weft_check_term_t* term, int32_t count, int64_t base, int64_t lo, int64_t hi,
                      weft_check_sums_t* out_sums) {
-  summing_t s = {.lo = lo, .hi = hi, .budget = 1000000};
+  summing_t s; // set as far as it is used: clearing all of it would take longer than most sums
+  s.count = 0;
+  s.lo = lo;
+  s.hi = hi;
+  s.budget = 1000000;
+  s.sums = (weft_check_sums_t){0};
   for (int32_t i = 0; i < count; ++i) {
     if (term[i].extent <= 1) continue;
     int32_t at = s.count++;
@@ -154,6 +160,7 @@ bool weft_check_sums(const weft_check_term_t* term, int32_t count, int64_t base,
     s.term[at] = term[i];
   }
   s.combinations[s.count] = 1;
+  s.reach[s.count] = 0;
   for (int32_t i = s.count - 1; i >= 0; --i) {
     int64_t reach;
     if (!weft_checked_mul(s.term[i].extent - 1, s.term[i].step, &reach) ||

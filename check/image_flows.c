@@ -8,12 +8,10 @@
 // The host's flow through the port at this side of a tile, on this colour; NULL: it has none.
 static const weft_check_flow_t* host_flow(const weft_check_image_t* c, const weft_check_flow_t* flows, int32_t tile,
                                           int32_t direction, uint32_t colour) {
-  int32_t ports = weft_machine_port_count(&c->machine);
-  for (size_t i = 0; i < c->image->host_colours_count; ++i) {
+  int32_t port = weft_links_port(&c->machine, tile, direction);
+  for (size_t i = 0; port >= 0 && i < c->image->host_colours_count; ++i) {
     const weft_image_host_colour_t* host = &c->image->host_colours[i];
-    if (host->port < 0 || host->port >= ports || host->colour != colour || !flows[i].instructions) continue;
-    weft_host_port_t port = weft_machine_port(&c->machine, host->port);
-    if (port.tile == tile && (int32_t)port.direction == direction) return &flows[i];
+    if (host->port == port && host->colour == colour && flows[i].instructions) return &flows[i];
   }
   return NULL;
 }
@@ -81,62 +79,105 @@ static void check_host(const weft_check_image_t* c, const bool* host_used) {
   }
 }
 
-// From the sources on: an entry's turn comes when all that feeds it has passed. What never gets its turn is on a loop.
-static void follow(const weft_check_image_t* c, int32_t* waits, int32_t* queue, weft_check_flow_t* passing,
-                   bool* host_used) {
-  int32_t queued = 0, count = c->links.count;
-  for (int32_t i = 0; i < count; ++i) {
+// An entry's turn comes when all that feeds it has passed.
+typedef enum turn_e { TURN_NEW, TURN_WAITS, TURN_DONE, TURN_STUCK } turn_e;
+
+typedef struct follower_t {
+  const weft_check_image_t* check;
+  uint8_t* turn;              // of each entry
+  int32_t* stack;             // of entries that wait, each for the one above it
+  weft_check_flow_t* passing; // what passes each entry
+  bool* host_used;            // of each host colour: by a source; then by a sink
+} follower_t;
+
+// What comes in from cores and from the host.
+static void enter_all(const follower_t* f) {
+  const weft_check_image_t* c = f->check;
+  for (int32_t i = 0; i < c->links.count; ++i) {
     for (int32_t s = 0; s < c->entry[i].input_count; ++s) {
       int32_t upstream = c->links.upstream[i][s];
-      waits[i] += upstream >= 0;
-      if (upstream == WEFT_LINKS_RAMP || upstream == WEFT_LINKS_PORT) {
-        const weft_check_flow_t* flow = source_flow(c, i, c->entry[i].input[s]);
-        if (flow && upstream == WEFT_LINKS_PORT) host_used[flow - c->host_sent] = true;
-        enter(c, i, c->entry[i].input[s], &passing[i]);
-      }
-    }
-    if (!waits[i]) queue[queued++] = i;
-  }
-  for (int32_t done = 0; done < queued; ++done) {
-    int32_t i = queue[done];
-    for (int32_t d = 0; d < WEFT_DIRECTION_COUNT; ++d) {
-      if (!(c->entry[i].outputs >> d & 1)) continue;
-      int32_t target = weft_links_target(&c->links, &c->entry[i], d);
-      if (target == WEFT_LINKS_PORT || target == WEFT_LINKS_RAMP) {
-        const weft_check_flow_t* flow = sink_flow(c, i, d);
-        if (flow && target == WEFT_LINKS_PORT)
-          host_used[c->image->host_colours_count + (size_t)(flow - c->host_taken)] = true;
-        leave(c, i, d, &passing[i]);
-      }
-      bool joined = false; // else it was reported
-      for (int32_t s = 0; target >= 0 && s < c->entry[target].input_count; ++s)
-        joined = joined || (c->links.upstream[target][s] == i &&
-                            c->entry[target].input[s] == (int32_t)weft_direction_opposite((weft_direction_e)d));
-      if (!joined) continue;
-      merge(c, target, &passing[i], &passing[target]);
-      if (--waits[target] == 0) queue[queued++] = target;
+      if (upstream != WEFT_LINKS_RAMP && upstream != WEFT_LINKS_PORT) continue;
+      const weft_check_flow_t* flow = source_flow(c, i, c->entry[i].input[s]);
+      if (flow && upstream == WEFT_LINKS_PORT) f->host_used[flow - c->host_sent] = true;
+      enter(c, i, c->entry[i].input[s], &f->passing[i]);
     }
   }
-  for (int32_t i = 0; i < count; ++i)
-    if (waits[i] > 0)
-      weft_faults_add(c->faults, "colour %d on %s lies on a loop, or behind one", c->entry[i].colour,
-                      weft_check_place(&c->machine, c->entry[i].tile).text);
-  check_host(c, host_used);
+}
+
+// Outputs to the core and to the host.
+static void leave_all(const follower_t* f, int32_t index) {
+  const weft_check_image_t* c = f->check;
+  const weft_router_entry_t* entry = &c->entry[index];
+  for (int32_t d = 0; d < WEFT_DIRECTION_COUNT; ++d) {
+    if (!(entry->outputs >> d & 1)) continue;
+    bool ramp = d == WEFT_DIRECTION_RAMP;
+    if (!ramp && (weft_machine_neighbour(&c->machine, entry->tile, (weft_direction_e)d) >= 0 ||
+                  weft_links_port(&c->machine, entry->tile, d) < 0))
+      continue;
+    const weft_check_flow_t* flow = sink_flow(c, index, d);
+    if (flow && !ramp) f->host_used[c->image->host_colours_count + (size_t)(flow - c->host_taken)] = true;
+    leave(c, index, d, &f->passing[index]);
+  }
+}
+
+// The first entry that feeds this one and hasn't been looked at, or -1.
+static int32_t next_upstream(const follower_t* f, int32_t index) {
+  for (int32_t s = 0; s < f->check->entry[index].input_count; ++s) {
+    int32_t upstream = f->check->links.upstream[index][s];
+    if (upstream >= 0 && f->turn[upstream] == TURN_NEW) return upstream;
+  }
+  return -1;
+}
+
+// All that feeds it was looked at; what still waits, waits for this one.
+static void take_turn(const follower_t* f, int32_t index) {
+  const weft_check_image_t* c = f->check;
+  turn_e turn = TURN_DONE;
+  for (int32_t s = 0; s < c->entry[index].input_count; ++s) {
+    int32_t upstream = c->links.upstream[index][s];
+    if (upstream < 0) continue;
+    if (f->turn[upstream] != TURN_DONE) turn = TURN_STUCK;
+    merge(c, index, &f->passing[upstream], &f->passing[index]);
+  }
+  f->turn[index] = (uint8_t)turn;
+  if (turn == TURN_DONE)
+    leave_all(f, index);
+  else
+    weft_faults_add(c->faults, "colour %d on %s lies on a loop, or behind one", c->entry[index].colour,
+                    weft_check_place(&c->machine, c->entry[index].tile).text);
+}
+
+// From each entry back to the sources; so the entries are passed in the order of a route, which is where they lie near
+// each other.
+static void follow(const follower_t* f) {
+  enter_all(f);
+  for (int32_t i = 0; i < f->check->links.count; ++i) {
+    if (f->turn[i] != TURN_NEW) continue;
+    int32_t depth = 0;
+    f->stack[depth++] = i;
+    f->turn[i] = TURN_WAITS;
+    while (depth > 0) {
+      int32_t upstream = next_upstream(f, f->stack[depth - 1]);
+      if (upstream >= 0) {
+        f->turn[upstream] = TURN_WAITS;
+        f->stack[depth++] = upstream;
+      } else {
+        take_turn(f, f->stack[--depth]);
+      }
+    }
+  }
+  check_host(f->check, f->host_used);
 }
 
 weft_status_t weft_check_image_flows(weft_check_image_t* c) {
-  int32_t *waits = NULL, *queue = NULL;
-  weft_check_flow_t* passing = NULL;
-  bool* host_used = NULL; // of each host colour: by a source; then by a sink
-  size_t count = (size_t)c->links.count;
-  weft_status_t status = weft_allocator_calloc(c->allocator, count, sizeof(*waits), (void**)&waits);
-  if (!status) status = weft_allocator_calloc(c->allocator, count, sizeof(*queue), (void**)&queue);
-  if (!status) status = weft_allocator_calloc(c->allocator, count, sizeof(*passing), (void**)&passing);
-  if (!status)
-    status =
-        weft_allocator_calloc(c->allocator, 2 * c->image->host_colours_count, sizeof(*host_used), (void**)&host_used);
-  if (!status) follow(c, waits, queue, passing, host_used);
-  void* owned[] = {waits, queue, passing, host_used};
+  follower_t f = {.check = c};
+  size_t count = (size_t)c->links.count, colours = 2 * c->image->host_colours_count;
+  weft_status_t status = weft_allocator_calloc(c->allocator, count, sizeof(*f.turn), (void**)&f.turn);
+  if (!status) status = weft_allocator_calloc(c->allocator, count, sizeof(*f.stack), (void**)&f.stack);
+  if (!status) status = weft_allocator_calloc(c->allocator, count, sizeof(*f.passing), (void**)&f.passing);
+  if (!status) status = weft_allocator_calloc(c->allocator, colours, sizeof(*f.host_used), (void**)&f.host_used);
+  if (!status) follow(&f);
+  void* owned[] = {f.turn, f.stack, f.passing, f.host_used};
   for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); ++i) weft_allocator_free(c->allocator, owned[i]);
   return status;
 }

@@ -6,8 +6,8 @@
 
 // What the instructions of a tile send or take on a colour, for one input of the run.
 typedef struct weft_check_flow_t {
-  int32_t instructions; // 0: none
   int64_t elements;
+  int32_t instructions; // 0: none
   weft_dtype_e dtype;
 } weft_check_flow_t;
 

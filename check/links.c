@@ -1,40 +1,40 @@
 #include "check/links.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 
-static int64_t key_of(int32_t tile, int32_t colour) {
-  return (int64_t)tile * WEFT_MAX_COLOURS + colour;
-}
-
-static int compare_keys(const void* left, const void* right) {
-  const weft_links_key_t *a = left, *b = right;
-  if (a->key != b->key) return a->key < b->key ? -1 : 1;
-  return (a->index > b->index) - (a->index < b->index);
+// The last entry on a tile, or -1.
+static int32_t last_on(const weft_links_t* links, int32_t tile) {
+  if (tile < 0 || tile >= links->tiles) return WEFT_LINKS_NOWHERE;
+  int32_t index = links->last[tile];
+  return index < links->count && links->entry[index].tile == tile ? index : WEFT_LINKS_NOWHERE;
 }
 
 int32_t weft_links_find(const weft_links_t* links, int32_t tile, int32_t colour) {
-  int64_t key = key_of(tile, colour);
-  int32_t low = 0, high = links->count;
+  int32_t index = last_on(links, tile);
+  while (index >= 0 && links->entry[index].colour != colour) index = links->before[index];
+  return index;
+}
+
+// The ports of a side stand in the order of its tiles.
+int32_t weft_links_port(const weft_machine_t* machine, int32_t tile, int32_t direction) {
+  if (direction >= (int32_t)(sizeof(machine->ports_per_side) / sizeof(machine->ports_per_side[0]))) return -1;
+  int32_t low = 0;
+  for (int32_t side = 0; side < direction; ++side) low += machine->ports_per_side[side];
+  int32_t end = low + machine->ports_per_side[direction], high = end;
   while (low < high) {
     int32_t middle = low + (high - low) / 2;
-    if (links->sorted[middle].key < key)
+    if (weft_machine_port(machine, middle).tile < tile)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < links->count && links->sorted[low].key == key ? links->sorted[low].index : WEFT_LINKS_NOWHERE;
+  return low < end && weft_machine_port(machine, low).tile == tile ? low : -1;
 }
 
 static bool is_port(const weft_machine_t* machine, int32_t tile, int32_t direction) {
-  int32_t count = weft_machine_port_count(machine);
-  for (int32_t i = 0; i < count; ++i) {
-    weft_host_port_t port = weft_machine_port(machine, i);
-    if (port.tile == tile && (int32_t)port.direction == direction) return true;
-  }
-  return false;
+  return weft_links_port(machine, tile, direction) >= 0;
 }
 
 int32_t weft_links_target(const weft_links_t* links, const weft_router_entry_t* entry, int32_t direction) {
@@ -118,32 +118,42 @@ static void check_inputs(const weft_links_t* l, int32_t index) {
 
 static weft_status_t reserve(weft_links_t* l, int32_t count) {
   size_t capacity = l->capacity, again = l->capacity;
+  if (l->tiles != weft_machine_tiles(l->machine)) {
+    weft_allocator_free(l->allocator, l->last);
+    l->tiles = 0;
+    size_t tiles = (size_t)weft_machine_tiles(l->machine);
+    WEFT_RETURN_IF_ERROR(weft_allocator_calloc(l->allocator, tiles, sizeof(*l->last), (void**)&l->last));
+    l->tiles = (int32_t)tiles;
+  }
   WEFT_RETURN_IF_ERROR(
-      weft_array_reserve(l->allocator, (void**)&l->sorted, &capacity, (size_t)count, sizeof(*l->sorted)));
+      weft_array_reserve(l->allocator, (void**)&l->before, &capacity, (size_t)count, sizeof(*l->before)));
   WEFT_RETURN_IF_ERROR(
       weft_array_reserve(l->allocator, (void**)&l->upstream, &again, (size_t)count, sizeof(*l->upstream)));
   l->capacity = capacity < again ? capacity : again;
   return weft_ok();
 }
 
+// Puts the entries on their tiles, each (tile, colour) once: a second one is not found again. l->count counts them.
+static void place_entries(weft_links_t* l, int32_t count) {
+  for (l->count = 0; l->count < count; ++l->count) {
+    const weft_router_entry_t* entry = &l->entry[l->count];
+    if (weft_links_find(l, entry->tile, entry->colour) >= 0) {
+      weft_faults_add(l->faults, "%s: colour %d on %s is used twice", l->name, entry->colour, place_of(l, entry).text);
+      continue;
+    }
+    l->before[l->count] = last_on(l, entry->tile);
+    l->last[entry->tile] = l->count;
+  }
+}
+
 weft_status_t weft_links_join(weft_links_t* l, int32_t count, const weft_router_entry_t* entry) {
   WEFT_RETURN_IF_ERROR(reserve(l, count));
-  l->count = count;
   l->entry = entry;
+  l->count = 0;
   bool joinable = true;
-  for (int32_t i = 0; i < count; ++i) {
-    joinable = check_entry(l, &entry[i]) && joinable;
-    l->sorted[i] = (weft_links_key_t){key_of(entry[i].tile, entry[i].colour), i};
-  }
-  if (!joinable) {
-    l->count = 0;
-    return weft_ok();
-  }
-  if (count) qsort(l->sorted, (size_t)count, sizeof(*l->sorted), compare_keys);
-  for (int32_t i = 1; i < count; ++i)
-    if (l->sorted[i].key == l->sorted[i - 1].key)
-      weft_faults_add(l->faults, "%s: colour %d on %s is used twice", l->name, entry[l->sorted[i].index].colour,
-                      place_of(l, &entry[l->sorted[i].index]).text);
+  for (int32_t i = 0; i < count; ++i) joinable = check_entry(l, &entry[i]) && joinable;
+  if (!joinable) return weft_ok();
+  place_entries(l, count);
   for (int32_t i = 0; i < count; ++i) {
     for (int32_t s = 0; s < entry[i].input_count; ++s) {
       bool ramp = entry[i].input[s] == WEFT_DIRECTION_RAMP;
@@ -160,9 +170,11 @@ weft_status_t weft_links_join(weft_links_t* l, int32_t count, const weft_router_
 }
 
 void weft_links_deinitialize(weft_links_t* links) {
-  weft_allocator_free(links->allocator, links->sorted);
+  weft_allocator_free(links->allocator, links->last);
+  weft_allocator_free(links->allocator, links->before);
   weft_allocator_free(links->allocator, links->upstream);
-  links->sorted = NULL;
+  links->last = links->before = NULL;
   links->upstream = NULL;
+  links->tiles = links->count = 0;
   links->capacity = 0;
 }

@@ -29,9 +29,16 @@ typedef struct weft_sim_hop_t {
 typedef struct weft_sim_stop_t {
   int32_t parent; // index within the stream's stops, or NONE: the root router
   int32_t gap;    // hops from there to here
-  int32_t link;
+  int32_t link, pauses;
   bool leaves;
 } weft_sim_stop_t;
+
+// The same on the way from the sources to the root. Where ways have come together, they go on with the same stops.
+typedef struct weft_sim_join_t {
+  int32_t link, pauses;
+  int32_t gap;  // hops from here to the next one, or to the root
+  int32_t next; // index, or NONE
+} weft_sim_join_t;
 
 // Where a stream begins: the SENDs and CHAINs of one tile on one colour.
 typedef struct weft_sim_source_t {
@@ -41,6 +48,8 @@ typedef struct weft_sim_source_t {
   int32_t entry;    // route entry with the ramp (or host port) among its inputs
   int32_t in_link;  // ramp or port
   int32_t distance; // hops to the root
+  int32_t join;     // the first stop on the way there, or NONE
+  int32_t gap;      // hops to it, or to the root
   int64_t passed;   // wavelets so far
   // State. At most one segment is posted at a time; a repeating one posts itself again.
   bool pending, repeats, staged; // staged: the elements come from a chain instead of memory
@@ -166,14 +175,13 @@ struct weft_sim_t {
   int32_t* entry_router;
   int32_t* entry_next; // a gather entry's only way on, or NONE
   int32_t* entry_link; // and the link that it takes
-  int32_t* entry_stop; // the next entry from here on whose link is shared, or NONE; on the way to the root
-  int32_t* entry_gap;  // hops to there, or to the root
   int32_t source_count, sink_count, stream_count, hop_count;
   weft_sim_source_t* source;
   weft_sim_sink_t* sink;
   weft_sim_stream_t* stream;
   weft_sim_hop_t* hop;
   weft_sim_stop_t* stop;              // of a stream from its first_stop on
+  weft_sim_join_t* join;              // behind each other along a way
   int32_t *slot_sources, *slot_sinks; // indices by (slot, colour)
   int32_t* host_colour;               // [host colour] the first that is the same port and colour
   // Of the last transit: when its first wavelet came out of each stop, how much later than over idle links; at the
@@ -206,7 +214,6 @@ static inline int32_t weft_sim_tile_count(const weft_sim_t* sim) {
 static inline bool weft_sim_is_host(const weft_sim_t* sim, int32_t slot) {
   return slot >= 0 && slot == sim->host_slot;
 }
-int32_t weft_sim_slot_of_tile(const weft_sim_t* sim, int32_t tile); // NONE: the image has none
 // "tile (3,2) of conv1" or "the host", cut to the buffer.
 typedef struct weft_sim_place_t {
   char text[96];

@@ -43,7 +43,8 @@ static void list_stops(weft_sim_t* sim, weft_sim_stream_t* stream, int32_t* stop
     stop[h] = parent;
     gap[h] = between + 1;
     if (!is_stop(sim, hop)) continue;
-    sim->stop[stream->first_stop + stream->stop_count] = (weft_sim_stop_t){parent, between, hop->link, hop->leaves};
+    sim->stop[stream->first_stop + stream->stop_count] =
+        (weft_sim_stop_t){parent, between, hop->link, sim->link[hop->link].pauses, hop->leaves};
     stop[h] = stream->stop_count++;
     gap[h] = 0;
   }
@@ -55,46 +56,87 @@ static void list_stops(weft_sim_t* sim, weft_sim_stream_t* stream, int32_t* stop
   }
 }
 
-// The stops from a source to the root: from where another source has come before, they are known.
-static void list_gather_stops(weft_sim_t* sim, const weft_sim_stream_t* stream, const weft_sim_source_t* source) {
-  sim->entry_gap[stream->root] = 0;
-  sim->entry_stop[stream->root] = WEFT_SIM_NONE;
+// Of entries on the way to a root, while the joins are listed.
+typedef struct ways_t {
+  int32_t* stop; // the next entry from here on whose link is shared, or NONE
+  int32_t* gap;  // hops to there, or to the root; negative: not known yet
+  int32_t* join; // what became of a stop; negative: nothing yet
+} ways_t;
+
+// From where another source has come before, the stops are known.
+static void find_gather_stops(const weft_sim_t* sim, const weft_sim_stream_t* stream, const weft_sim_source_t* source,
+                              const ways_t* ways) {
+  ways->gap[stream->root] = 0;
+  ways->stop[stream->root] = WEFT_SIM_NONE;
   int32_t ahead = source->entry, distance = 0; // the next stop or known entry from `e` on, and how far it is
-  for (int32_t e = source->entry; sim->entry_gap[e] < 0; e = sim->entry_next[e], --distance) {
+  for (int32_t e = source->entry; ways->gap[e] < 0; e = sim->entry_next[e], --distance) {
     if (distance < 0) { // the one before was a stop
       distance = 0;
       ahead = e;
     }
-    while (sim->entry_gap[ahead] < 0 && sim->link[sim->entry_link[ahead]].pauses < 0) {
+    while (ways->gap[ahead] < 0 && sim->link[sim->entry_link[ahead]].pauses < 0) {
       ahead = sim->entry_next[ahead];
       ++distance;
     }
-    bool known = sim->entry_gap[ahead] >= 0;
-    sim->entry_stop[e] = known ? sim->entry_stop[ahead] : ahead;
-    sim->entry_gap[e] = distance + (known ? sim->entry_gap[ahead] : 0);
+    bool known = ways->gap[ahead] >= 0;
+    ways->stop[e] = known ? ways->stop[ahead] : ahead;
+    ways->gap[e] = distance + (known ? ways->gap[ahead] : 0);
   }
 }
 
+// Makes joins of the stops from a source on, as far as nobody has come there before.
+static void list_joins(weft_sim_t* sim, weft_sim_source_t* source, const ways_t* ways, int32_t* inout_count) {
+  int32_t* link_to_here = &source->join;
+  source->gap = ways->gap[source->entry];
+  for (int32_t e = ways->stop[source->entry], next; e >= 0; e = ways->stop[next]) {
+    bool known = ways->join[e] >= 0;
+    if (!known) ways->join[e] = (*inout_count)++;
+    *link_to_here = ways->join[e];
+    if (known) return;
+    next = sim->entry_next[e];
+    int32_t link = sim->entry_link[e];
+    sim->join[ways->join[e]] = (weft_sim_join_t){link, sim->link[link].pauses, ways->gap[next], WEFT_SIM_NONE};
+    link_to_here = &sim->join[ways->join[e]].next;
+  }
+  *link_to_here = WEFT_SIM_NONE;
+}
+
+static weft_status_t build_joins(weft_sim_t* sim, const ways_t* ways) {
+  size_t entries = sim->image->routes_count, joins = 0;
+  for (size_t e = 0; e < entries; ++e) {
+    ways->gap[e] = ways->join[e] = -1;
+    joins += sim->entry_next[e] >= 0 && sim->link[sim->entry_link[e]].pauses >= 0;
+  }
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, joins, &sim->join));
+  int32_t count = 0;
+  for (int32_t s = 0; s < sim->stream_count; ++s) {
+    const weft_sim_stream_t* stream = &sim->stream[s];
+    for (int32_t i = 0; i < stream->source_count; ++i) {
+      weft_sim_source_t* source = &sim->source[stream->first_source + i];
+      find_gather_stops(sim, stream, source, ways);
+      list_joins(sim, source, ways, &count);
+    }
+  }
+  return weft_ok();
+}
+
 static weft_status_t build_stops(weft_sim_t* sim) {
-  size_t hops = (size_t)sim->hop_count, entries = sim->image->routes_count, most = 1;
+  size_t hops = (size_t)sim->hop_count, entries = sim->image->routes_count, most = entries;
   for (int32_t s = 0; s < sim->stream_count; ++s)
     if ((size_t)sim->stream[s].hop_count > most) most = (size_t)sim->stream[s].hop_count;
-  int32_t *stop = NULL, *gap = NULL, count = 0, stops = 0;
+  ways_t ways = {0};
+  int32_t count = 0, stops = 0;
   for (size_t h = 0; h < hops; ++h) stops += is_stop(sim, &sim->hop[h]);
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, (size_t)stops, &sim->stop));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, entries, &sim->entry_stop));
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&sim->arena, entries, &sim->entry_gap));
-  for (size_t e = 0; e < entries; ++e) sim->entry_gap[e] = -1;
-  weft_status_t status = weft_allocator_calloc(sim->allocator, most, sizeof(*stop), (void**)&stop);
-  if (!status) status = weft_allocator_calloc(sim->allocator, most, sizeof(*gap), (void**)&gap);
-  for (int32_t s = 0; !status && s < sim->stream_count; ++s) {
-    weft_sim_stream_t* stream = &sim->stream[s];
-    list_stops(sim, stream, stop, gap, &count);
-    for (int32_t i = 0; i < stream->source_count; ++i)
-      list_gather_stops(sim, stream, &sim->source[stream->first_source + i]);
-  }
-  weft_allocator_free(sim->allocator, stop);
-  weft_allocator_free(sim->allocator, gap);
+  weft_status_t status = weft_allocator_calloc(sim->allocator, most, sizeof(*ways.stop), (void**)&ways.stop);
+  if (!status) status = weft_allocator_calloc(sim->allocator, most, sizeof(*ways.gap), (void**)&ways.gap);
+  if (!status) status = weft_allocator_calloc(sim->allocator, entries, sizeof(*ways.join), (void**)&ways.join);
+  for (int32_t s = 0; !status && s < sim->stream_count; ++s)
+    list_stops(sim, &sim->stream[s], ways.stop, ways.gap, &count);
+  if (!status) status = build_joins(sim, &ways);
+  weft_allocator_free(sim->allocator, ways.stop);
+  weft_allocator_free(sim->allocator, ways.gap);
+  weft_allocator_free(sim->allocator, ways.join);
   return status;
 }
 

@@ -136,18 +136,6 @@ static weft_status_t load_tiles(weft_sim_t* sim) {
   return weft_ok();
 }
 
-int32_t weft_sim_slot_of_tile(const weft_sim_t* sim, int32_t tile) {
-  int32_t low = 0, high = sim->slot_count - (sim->host_slot >= 0);
-  while (low < high) {
-    int32_t middle = low + (high - low) / 2;
-    if (sim->slot[middle].tile->tile < tile)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < sim->slot_count && sim->slot[low].tile->tile == tile ? low : WEFT_SIM_NONE;
-}
-
 weft_sim_place_t weft_sim_place(const weft_sim_t* sim, int32_t slot) {
   weft_sim_place_t place;
   if (slot < 0) {

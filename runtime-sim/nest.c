@@ -1,5 +1,7 @@
 #include "runtime-sim/nest.h"
 
+#include "runtime-sim/half.h"
+
 enum { ROW_POINTS = 1 << 18, CONTROL_POINTS = 1 << 20 };
 
 weft_dtype_e weft_sim_operand_dtype(weft_op_e op, weft_dtype_e dtype, weft_dtype_e destination_dtype, int32_t operand) {
@@ -167,6 +169,5 @@ static __attribute__((noinline)) weft_status_t execute_narrow(weft_sim_nest_t* n
 
 weft_status_t weft_sim_nest_execute(weft_sim_nest_t* nest, const weft_control_t* control) {
   simplify(nest);
-  bool narrow = nest->dtype == WEFT_DTYPE_F16 || nest->dtype == WEFT_DTYPE_BF16;
-  return narrow ? execute_narrow(nest, control) : execute(nest, control);
+  return weft_sim_is_half(nest->dtype) ? execute_narrow(nest, control) : execute(nest, control);
 }

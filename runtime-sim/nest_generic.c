@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime-sim/half.h"
 #include "runtime-sim/nest.h"
 
 enum { STRIP = 64 };
@@ -81,6 +82,10 @@ static void load(domain_e domain, weft_dtype_e dtype, const uint8_t* source, int
       EACH(out->s[i] = load_integer(dtype, p));
     }
   }
+  if (weft_sim_is_half(dtype) && stride == (int64_t)weft_dtype_size(dtype)) {
+    weft_sim_half_widen(dtype, source, count, out->f);
+    return;
+  }
   uint16_t bits;
   switch (dtype) {
   case WEFT_DTYPE_F32:
@@ -104,6 +109,10 @@ static void store(domain_e domain, weft_dtype_e dtype, const strip_t* in, int32_
   bool to_integer = !weft_dtype_is_float(dtype);
   if (dtype == WEFT_DTYPE_BOOL && domain >= DOMAIN_SIGNED) {
     for (int32_t i = 0; i < count; ++i, p += stride) *p = in->u[i] != 0;
+    return;
+  }
+  if (domain == DOMAIN_F32 && weft_sim_is_half(dtype) && stride == (int64_t)weft_dtype_size(dtype)) {
+    weft_sim_half_narrow(dtype, in->f, count, p);
     return;
   }
   for (int32_t i = 0; i < count; ++i, p += stride) {

@@ -1,8 +1,6 @@
 // Products of half-width floats that are summed up in f32. A factor is in many products; it is widened once, and the
 // rest is a contraction of f32 like any other: products and sums are the same.
-#include <string.h>
-
-#include "base/checked.h"
+#include "runtime-sim/half.h"
 #include "runtime-sim/nest.h"
 
 enum { SIZE = 2 }; // bytes of a narrow element
@@ -21,8 +19,7 @@ static int64_t elements_of(const weft_sim_nest_t* nest, int32_t operand, const u
 }
 
 bool weft_sim_nest_widen(weft_sim_nest_t* nest, float* room) {
-  bool half = nest->dtype == WEFT_DTYPE_F16;
-  if (nest->op != WEFT_OP_MLA || (!half && nest->dtype != WEFT_DTYPE_BF16)) return false;
+  if (nest->op != WEFT_OP_MLA || !weft_sim_is_half(nest->dtype)) return false;
   if (nest->destination_dtype != WEFT_DTYPE_F32 || nest->hazard || nest->in_place) return false;
   const uint8_t* lo[2];
   int64_t count[2], points = 1;
@@ -33,11 +30,7 @@ bool weft_sim_nest_widen(weft_sim_nest_t* nest, float* room) {
   }
   if (count[0] + count[1] > points) return false; // there is more to widen than to multiply
   for (int32_t f = 0; f < 2; ++f, room += WEFT_SIM_WIDEN_ROOM / 2) {
-    for (int64_t i = 0; i < count[f]; ++i) {
-      uint16_t bits;
-      memcpy(&bits, lo[f] + i * SIZE, SIZE);
-      room[i] = half ? weft_f16_to_f32(bits) : weft_bf16_to_f32(bits);
-    }
+    weft_sim_half_widen(nest->dtype, lo[f], count[f], room);
     nest->pointer[1 + f] = (uint8_t*)(room + (nest->pointer[1 + f] - lo[f]) / SIZE);
     for (int32_t l = 0; l < nest->loop_count; ++l) nest->stride[1 + f][l] *= (int64_t)(sizeof(float) / SIZE);
   }

@@ -16,13 +16,15 @@ typedef struct builder_t {
   int32_t entry_count;
   port_key_t* port; // sorted
   int32_t port_count;
-  int32_t* tile_entry;   // [tile] its first entry, or the next one after it; and the end
-  int32_t* input_base;   // [entry] first of its inputs in the arrays below
-  int32_t* predecessor;  // [input] entry that feeds it, or NONE
-  int32_t* input_port;   // [input] host colour that feeds it, or NONE
-  int32_t* stream_of;    // [entry]
-  int32_t* depth;        // [entry] hops to the root
-  int32_t* entry_source; // [entry] that the ramp feeds
+  int32_t* tile_entry;    // [tile] its first entry, or the next one after it
+  uint64_t* tile_colours; // [tile] bit per colour that its entries have
+  int32_t* tile_slot;     // [tile] or NONE
+  int32_t* input_base;    // [entry] first of its inputs in the arrays below
+  int32_t* predecessor;   // [input] entry that feeds it, or NONE
+  int32_t* input_port;    // [input] host colour that feeds it, or NONE
+  int32_t* stream_of;     // [entry]
+  int32_t* depth;         // [entry] hops to the root
+  int32_t* entry_source;  // [entry] that the ramp feeds
   int32_t* entry_sink;
   int32_t* host_source; // [host colour]
   int32_t* host_sink;
@@ -89,10 +91,16 @@ static weft_status_t verify_entries(builder_t* b) {
   b->entry_count = (int32_t)b->image->routes_count;
   for (int32_t e = 0; e < b->entry_count; ++e) WEFT_RETURN_IF_ERROR(verify_entry(b, e));
   int32_t tiles = weft_sim_tile_count(b->sim);
-  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->scratch, (size_t)tiles + 1, &b->tile_entry));
-  for (int32_t tile = 0, e = 0; tile <= tiles; ++tile) {
-    while (e < b->entry_count && b->image->routes[e].tile < tile) ++e;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->scratch, (size_t)tiles, &b->tile_entry));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->scratch, (size_t)tiles, &b->tile_colours));
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(&b->scratch, (size_t)tiles, &b->tile_slot));
+  for (int32_t tile = 0, e = 0, slot = 0; tile < tiles; ++tile) {
     b->tile_entry[tile] = e;
+    for (; e < b->entry_count && b->image->routes[e].tile == tile; ++e)
+      b->tile_colours[tile] |= UINT64_C(1) << b->image->routes[e].colour;
+    while (slot < b->sim->slot_count && slot != b->sim->host_slot && b->sim->slot[slot].tile->tile < tile) ++slot;
+    bool here = slot < b->sim->slot_count && b->sim->slot[slot].tile->tile == tile;
+    b->tile_slot[tile] = here ? slot : WEFT_SIM_NONE;
   }
   return weft_ok();
 }
@@ -170,9 +178,8 @@ static weft_status_t allocate(builder_t* b) {
 }
 
 static int32_t find_entry(const builder_t* b, int32_t tile, int32_t colour) {
-  for (int32_t e = b->tile_entry[tile]; e < b->tile_entry[tile + 1] && b->image->routes[e].colour <= colour; ++e)
-    if (b->image->routes[e].colour == colour) return e;
-  return WEFT_SIM_NONE;
+  uint64_t colours = b->tile_colours[tile], bit = colour < WEFT_MAX_COLOURS ? UINT64_C(1) << colour : 0;
+  return colours & bit ? b->tile_entry[tile] + __builtin_popcountll(colours & (bit - 1)) : WEFT_SIM_NONE;
 }
 
 static int32_t find_input(const weft_image_route_t* route, weft_direction_e direction) {
@@ -267,7 +274,7 @@ static void add_source(builder_t* b, int32_t e, int32_t input, int32_t stream) {
   const weft_image_route_t* route = &b->image->routes[e];
   weft_direction_e direction = (weft_direction_e)route->input[input];
   int32_t host = b->input_port[b->input_base[e] + input], index = sim->source_count++;
-  sim->source[index] = (weft_sim_source_t){.slot = host >= 0 ? sim->host_slot : weft_sim_slot_of_tile(sim, route->tile),
+  sim->source[index] = (weft_sim_source_t){.slot = host >= 0 ? sim->host_slot : b->tile_slot[route->tile],
                                            .colour = host >= 0 ? host : route->colour,
                                            .stream = stream,
                                            .entry = e,
@@ -316,7 +323,7 @@ static void add_sink(builder_t* b, int32_t e, int32_t host, int32_t hop, int32_t
   weft_sim_t* sim = b->sim;
   const weft_image_route_t* route = &b->image->routes[e];
   int32_t index = sim->sink_count++;
-  sim->sink[index] = (weft_sim_sink_t){.slot = host >= 0 ? sim->host_slot : weft_sim_slot_of_tile(sim, route->tile),
+  sim->sink[index] = (weft_sim_sink_t){.slot = host >= 0 ? sim->host_slot : b->tile_slot[route->tile],
                                        .colour = host >= 0 ? host : route->colour,
                                        .stream = stream,
                                        .hop = hop,

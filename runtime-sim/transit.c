@@ -3,7 +3,15 @@
 #include "base/checked.h"
 #include "runtime-sim/internal.h"
 
-enum { BURSTS = 16 }; // of a stream in a step, about
+enum {
+  BURSTS = 16, // of a stream in a step, about
+  AHEAD = 4    // stops whose links are fetched before their turn: they lie anywhere in memory
+};
+
+static void fetch_ahead(const weft_sim_t* sim, int32_t link, int32_t pauses) {
+  __builtin_prefetch(&sim->link[link], 1);
+  if (pauses >= 0) __builtin_prefetch(&sim->pause[pauses], 1);
+}
 
 static int64_t entry_cycles(const weft_sim_t* sim, const weft_sim_source_t* source) {
   return weft_sim_is_host(sim, source->slot) ? sim->machine.port_latency : sim->machine.ramp_cycles;
@@ -30,10 +38,13 @@ static bool ends_burst(const weft_sim_stream_t* stream) {
 // From the core to the root. `held`: wavelets just ahead, which have not been given their links yet.
 static int64_t gather(weft_sim_t* sim, const weft_sim_source_t* source, int64_t head, int64_t held, int64_t n) {
   int64_t hop_cycles = sim->machine.hop_cycles;
-  for (int32_t e = source->entry, stop; e >= 0; e = stop < 0 ? WEFT_SIM_NONE : sim->entry_next[stop]) {
-    head += hop_cycles * sim->entry_gap[e];
-    stop = sim->entry_stop[e];
-    if (stop >= 0) head = weft_sim_link_reserve(sim, sim->entry_link[stop], head - held, held + n) + held + hop_cycles;
+  int32_t fetched = source->join, ahead = 0;
+  head += hop_cycles * source->gap;
+  for (int32_t j = source->join; j >= 0; j = sim->join[j].next, --ahead) {
+    for (; fetched >= 0 && ahead <= AHEAD; fetched = sim->join[fetched].next, ++ahead)
+      fetch_ahead(sim, sim->join[fetched].link, sim->join[fetched].pauses);
+    head = weft_sim_link_reserve(sim, sim->join[j].link, head - held, held + n) + held;
+    head += hop_cycles * (1 + sim->join[j].gap);
   }
   return head;
 }
@@ -45,6 +56,7 @@ static int64_t scatter(weft_sim_t* sim, const weft_sim_stream_t* stream, int64_t
           before = all - weft_ceil_div(n, sim->machine.host_rate);
   for (int32_t i = 0; i < stream->stop_count; ++i) {
     const weft_sim_stop_t* stop = &sim->stop[stream->first_stop + i];
+    if (i + AHEAD < stream->stop_count) fetch_ahead(sim, stop[AHEAD].link, stop[AHEAD].pauses);
     int64_t at = (stop->parent < 0 ? head : sim->head_time[stop->parent]) + hop_cycles * stop->gap;
     int64_t late = stop->parent < 0 ? 0 : sim->late_time[stop->parent];
     int64_t ahead = stop->leaves ? before : held;

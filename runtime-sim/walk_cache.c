@@ -10,7 +10,7 @@ enum { FIRST_BUCKETS = 64 };
 // What a walk depends on; the rest of the instruction is left zero.
 static weft_instruction_t key_of(const weft_instruction_t* recv) {
   weft_instruction_t key;
-  memset(&key, 0, sizeof(key)); // padding, too: keys are compared as bytes
+  memset(&key, 0, sizeof(key));
   key.dtype = recv->dtype;
   key.level_count = recv->level_count;
   key.tensor_rank = recv->tensor_rank;
@@ -23,16 +23,34 @@ static weft_instruction_t key_of(const weft_instruction_t* recv) {
   return key;
 }
 
-static uint64_t hash_of(const weft_instruction_t* key) {
-  uint64_t hash = UINT64_C(1469598103934665603);
-  const uint8_t* bytes = (const uint8_t*)key;
-  for (size_t i = 0; i + sizeof(uint32_t) <= sizeof(*key); i += sizeof(uint32_t)) {
+static uint64_t hash_words(uint64_t hash, const void* data, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
     uint32_t word;
-    memcpy(&word, bytes + i, sizeof(word));
+    memcpy(&word, (const uint8_t*)data + i, sizeof(word));
     hash = (hash ^ word) * UINT64_C(1099511628211);
     hash ^= hash >> 29;
   }
   return hash;
+}
+
+static uint64_t hash_of(const weft_instruction_t* recv) {
+  const int32_t counts[] = {(int32_t)recv->dtype, recv->level_count, recv->tensor_rank, recv->factor_count,
+                            recv->operand_rank};
+  uint64_t hash = hash_words(UINT64_C(1469598103934665603), counts, sizeof(counts));
+  hash = hash_words(hash, recv->level, (size_t)recv->level_count * sizeof(recv->level[0]));
+  hash = hash_words(hash, recv->tensor_dim, (size_t)recv->tensor_rank * sizeof(recv->tensor_dim[0]));
+  hash = hash_words(hash, recv->factor, (size_t)recv->factor_count * sizeof(recv->factor[0]));
+  return hash_words(hash, recv->operand_dim, (size_t)recv->operand_rank * sizeof(recv->operand_dim[0]));
+}
+
+static bool same_walk(const weft_instruction_t* a, const weft_instruction_t* b) {
+  if (a->dtype != b->dtype || a->level_count != b->level_count || a->tensor_rank != b->tensor_rank ||
+      a->factor_count != b->factor_count || a->operand_rank != b->operand_rank)
+    return false;
+  return !memcmp(a->level, b->level, (size_t)a->level_count * sizeof(a->level[0])) &&
+         !memcmp(a->tensor_dim, b->tensor_dim, (size_t)a->tensor_rank * sizeof(a->tensor_dim[0])) &&
+         !memcmp(a->factor, b->factor, (size_t)a->factor_count * sizeof(a->factor[0])) &&
+         !memcmp(a->operand_dim, b->operand_dim, (size_t)a->operand_rank * sizeof(a->operand_dim[0]));
 }
 
 static weft_status_t grow(weft_sim_walk_cache_t* cache) {
@@ -74,12 +92,13 @@ static weft_status_t insert(weft_sim_walk_cache_t* cache, const weft_instruction
 
 weft_status_t weft_sim_walk_cache_get(weft_sim_walk_cache_t* cache, const weft_instruction_t* recv, int64_t limit,
                                       const weft_control_t* control, const weft_sim_walk_t** out_walk) {
-  weft_instruction_t key = key_of(recv);
-  uint64_t hash = hash_of(&key);
+  uint64_t hash = hash_of(recv);
   weft_sim_walk_entry_t* entry = cache->bucket_count ? cache->bucket[hash & (cache->bucket_count - 1)] : NULL;
-  while (entry && (entry->hash != hash || entry->limit != limit || memcmp(&entry->key, &key, sizeof(key)) != 0))
-    entry = entry->next;
-  if (!entry) WEFT_RETURN_IF_ERROR(insert(cache, &key, hash, limit, control, &entry));
+  while (entry && (entry->hash != hash || entry->limit != limit || !same_walk(&entry->key, recv))) entry = entry->next;
+  if (!entry) {
+    weft_instruction_t key = key_of(recv);
+    WEFT_RETURN_IF_ERROR(insert(cache, &key, hash, limit, control, &entry));
+  }
   *out_walk = &entry->walk;
   return weft_ok();
 }

@@ -1,6 +1,5 @@
 #include "ir/fabric/text_scan.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,8 +36,18 @@ void weft_scan_keep(weft_scan_t* scan, weft_status_t status) {
   scan->status = weft_status_join(scan->status, status);
 }
 
+// ASCII, whatever the locale.
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static bool is_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 static bool is_word(char c) {
-  return isalnum((unsigned char)c) || c == '_' || c == '.';
+  return is_alphanumeric(c) || c == '_' || c == '.';
+}
+static bool is_printable(char c) {
+  return c > ' ' && c <= '~';
 }
 
 static void skip(weft_scan_t* scan) {
@@ -59,8 +68,8 @@ static const char* found(const weft_scan_t* scan, char out_text[40]) {
   if (scan->at == scan->end) return "the end of the file";
   size_t count = 0;
   out_text[count++] = '\'';
-  for (const char* c = scan->at; c < scan->end && count < 32 && !isspace((unsigned char)*c); ++c)
-    out_text[count++] = isprint((unsigned char)*c) ? *c : '?';
+  for (const char* c = scan->at; c < scan->end && count < 32 && *c != ' ' && (*c < '\t' || *c > '\r'); ++c)
+    out_text[count++] = is_printable(*c) ? *c : '?';
   memcpy(out_text + count, "'", 2);
   return out_text;
 }
@@ -70,19 +79,25 @@ static void fail_expected(weft_scan_t* scan, const char* what) {
   weft_scan_fail(scan, "expected %s, found %s", what, found(scan, text));
 }
 
-bool weft_scan_is(weft_scan_t* scan, const char* word) {
-  if (scan->status) return false;
+// Behind the word, if it is the next one; else NULL.
+static const char* match(weft_scan_t* scan, const char* word) {
+  if (scan->status) return NULL;
   skip(scan);
-  size_t length = strlen(word);
-  if ((size_t)(scan->end - scan->at) < length || memcmp(scan->at, word, length) != 0) return false;
+  const char *at = scan->at, *w = word;
+  for (; *w; ++w, ++at)
+    if (at == scan->end || *at != *w) return NULL;
   // A word ends where its letters end; a mark may be followed by anything.
-  return !isalnum((unsigned char)word[length - 1]) || scan->at + length == scan->end || !is_word(scan->at[length]);
+  return !is_alphanumeric(w[-1]) || at == scan->end || !is_word(*at) ? at : NULL;
+}
+
+bool weft_scan_is(weft_scan_t* scan, const char* word) {
+  return match(scan, word) != NULL;
 }
 
 bool weft_scan_accept(weft_scan_t* scan, const char* word) {
-  if (!weft_scan_is(scan, word)) return false;
-  scan->at += strlen(word);
-  return true;
+  const char* end = match(scan, word);
+  if (end) scan->at = end;
+  return end != NULL;
 }
 
 void weft_scan_expect(weft_scan_t* scan, const char* word) {
@@ -94,7 +109,7 @@ void weft_scan_expect(weft_scan_t* scan, const char* word) {
 static bool digits(weft_scan_t* scan, uint64_t* out_value) {
   const char* begin = scan->at;
   *out_value = 0;
-  for (; scan->at < scan->end && isdigit((unsigned char)*scan->at); ++scan->at)
+  for (; scan->at < scan->end && is_digit(*scan->at); ++scan->at)
     if (!weft_checked_mul(*out_value, (uint64_t)10, out_value) ||
         !weft_checked_add(*out_value, (uint64_t)(*scan->at - '0'), out_value))
       return false;
@@ -110,7 +125,7 @@ void weft_scan_end(weft_scan_t* scan) {
 bool weft_scan_accept_letter(weft_scan_t* scan, char letter) {
   if (scan->status) return false;
   skip(scan);
-  if (scan->end - scan->at < 2 || scan->at[0] != letter || !isdigit((unsigned char)scan->at[1])) return false;
+  if (scan->end - scan->at < 2 || scan->at[0] != letter || !is_digit(scan->at[1])) return false;
   ++scan->at;
   return true;
 }

@@ -136,6 +136,32 @@ static void test_constants_are_stored_once(void** state) {
   network_destroy(&net);
 }
 
+static void emit_with_threads(const network_t* net, int32_t threads, weft_arena_t* arena, weft_image_t* image) {
+  weft_control_t control = {.threads = threads};
+  weft_arena_initialize(mesh_allocator(), arena);
+  mesh_ok(weft_backend_emit(&net->fabric, &net->machine, &net->defects, arena, &control, image));
+}
+
+static void test_threads_change_nothing(void** state) {
+  (void)state;
+  for (uint64_t seed = 400; seed < 440; ++seed) {
+    network_t net;
+    weft_arena_t arena[2];
+    weft_image_t image[2];
+    network_create(seed, &net);
+    emit_with_threads(&net, 1, &arena[0], &image[0]);
+    emit_with_threads(&net, 2 + (int32_t)(seed % 3), &arena[1], &image[1]);
+#define X(field, type, section)                                                                                        \
+  assert_int_equal(image[0].field##_count, image[1].field##_count);                                                    \
+  if (image[0].field##_count)                                                                                          \
+    assert_memory_equal(image[0].field, image[1].field, image[0].field##_count * sizeof(*image[0].field));
+    WEFT_IMAGE_TABLES(X)
+#undef X
+    for (int32_t i = 0; i < 2; ++i) weft_arena_deinitialize(&arena[i]);
+    network_destroy(&net);
+  }
+}
+
 static void test_too_little_memory_is_explained(void** state) {
   (void)state;
   network_t net;
@@ -199,13 +225,10 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_splits_compute),
-      cmocka_unit_test(test_memory_is_within_the_estimate),
-      cmocka_unit_test(test_programs_are_shared),
-      cmocka_unit_test(test_constants_are_stored_once),
-      cmocka_unit_test(test_too_little_memory_is_explained),
-      cmocka_unit_test(test_missing_route_is_explained),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_random_splits_compute),      cmocka_unit_test(test_memory_is_within_the_estimate),
+      cmocka_unit_test(test_programs_are_shared),        cmocka_unit_test(test_constants_are_stored_once),
+      cmocka_unit_test(test_threads_change_nothing),     cmocka_unit_test(test_too_little_memory_is_explained),
+      cmocka_unit_test(test_missing_route_is_explained), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

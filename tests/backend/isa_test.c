@@ -137,6 +137,7 @@ static void test_words_round_trip(void** state) {
     size_t count = 0;
     ok(weft_isa_encode(&i, words, MOST_WORDS, &count));
     assert_int_equal(count, weft_isa_length(&i));
+    memset(&decoded, 0, sizeof(decoded));
     ok(weft_isa_decode(words, count, &decoded));
     assert_int_equal(decoded.length, count);
     decoded.length = i.length;

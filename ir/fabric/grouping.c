@@ -1,5 +1,7 @@
 #include "ir/fabric/grouping.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -34,37 +36,6 @@ bool weft_segment_next(weft_segment_t* segment) {
   return true;
 }
 
-static void count_edges(weft_stream_builder_t* b) {
-  weft_fabric_t* fabric = b->fabric;
-  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
-    const weft_kernel_t* kernel = &fabric->kernel[k];
-    for (int32_t i = 0; i < kernel->buffer_count; ++i) {
-      for (int32_t p = 0; kernel->buffer[i].kind == WEFT_BUFFER_OPERAND && p < kernel->buffer[i].piece_count; ++p) {
-        const weft_tensor_t* tensor = &fabric->tensor[kernel->buffer[i].piece[p].tensor];
-        if (tensor->kind == WEFT_TENSOR_RESULT) ++b->edges_out[tensor->kernel];
-        if (tensor->kind != WEFT_TENSOR_CONSTANT) ++b->edges_in[k];
-      }
-    }
-  }
-  for (int32_t o = 0; o < fabric->output_count; ++o) {
-    for (int32_t p = 0; p < fabric->output[o].piece_count; ++p) {
-      const weft_tensor_t* tensor = &fabric->tensor[fabric->output[o].piece[p].tensor];
-      if (tensor->kind == WEFT_TENSOR_RESULT) ++b->edges_out[tensor->kernel];
-    }
-  }
-}
-
-void weft_grouping_share_colours(weft_stream_builder_t* b) {
-  enum { PASSING = 9, LEAST = 2 };
-  count_edges(b);
-  for (int32_t k = 0; k < b->fabric->kernel_count; ++k) {
-    int32_t edges = b->edges_in[k] + b->edges_out[k];
-    int32_t room = (b->machine->colours - PASSING) / (edges > 0 ? edges : 1);
-    room = (int32_t)(b->share * (room > LEAST ? room : LEAST));
-    b->room[k] = room > 1 ? room : 1;
-  }
-}
-
 int32_t weft_grouping_of(const weft_stream_edge_t* edge, const weft_grouping_t* grouping, int32_t cell) {
   return cell / edge->columns / grouping->row_block * grouping->column_groups +
          cell % edge->columns / grouping->column_block;
@@ -81,9 +52,9 @@ void weft_grouping_boxes(weft_stream_builder_t* b, const weft_stream_edge_t* edg
   }
 }
 
-// More than `room` of the groups' spans cover one place of a gy x gx grid: second differences, summed up.
-static bool is_crowded(weft_stream_builder_t* b, int32_t groups, int32_t gy, int32_t gx, int32_t room) {
-  int32_t pitch = gx + 1, *cover = b->cover.data; // [gy + 1][pitch]
+// How many of the groups' spans cover the place of a gy x gx grid that most do: second differences, summed up.
+static int32_t most_cover(weft_stream_builder_t* b, int32_t groups, int32_t gy, int32_t gx) {
+  int32_t pitch = gx + 1, *cover = b->cover.data, most = 0; // [gy + 1][pitch]
   memset(cover, 0, (size_t)(gy + 1) * (size_t)pitch * sizeof(*cover));
   for (int32_t g = 0; g < groups; ++g) {
     const weft_span_t* span = &b->span[g];
@@ -99,18 +70,16 @@ static bool is_crowded(weft_stream_builder_t* b, int32_t groups, int32_t gy, int
       if (x) *here += here[-1];
       if (y) *here += here[-pitch];
       if (x && y) *here -= here[-pitch - 1];
-      if (*here > room) return true;
+      if (*here > most) most = *here;
     }
   }
-  return false;
+  return most;
 }
 
 // Where the tiles of a group stand in the consumer's grid decides how much of it the group's tree takes: branches along
-// its rows and a trunk across them, or the other way round. Trunks find their own ways, so the mean counts. True: the
-// trees of all groups together take more than the routers there have room for.
-static bool sinks_are_crowded(weft_stream_builder_t* b, const weft_stream_edge_t* edge,
-                              const weft_grouping_t* grouping) {
-  if (edge->sink_kernel == WEFT_HOST_KERNEL) return false;
+// its rows and a trunk across them, or the other way round. Trunks find their own ways, so the mean counts.
+static double mean_trees(weft_stream_builder_t* b, const weft_stream_edge_t* edge, const weft_grouping_t* grouping) {
+  if (edge->sink_kernel == WEFT_HOST_KERNEL) return 0;
   const weft_split_t* split = weft_chosen_split(&b->fabric->kernel[edge->sink_kernel]);
   int64_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count), taken = 0;
   weft_span_t* span = b->span;
@@ -134,11 +103,18 @@ static bool sinks_are_crowded(weft_stream_builder_t* b, const weft_stream_edge_t
     int64_t by_columns = weft_min_i64(columns, width) * height + width;
     taken += weft_min_i64(by_rows, by_columns);
   }
-  return groups > 1 && taken > (b->room[edge->sink_kernel] + 1) * gy * gx;
+  return (double)taken / (double)(gy * gx);
 }
 
-// Fills grouping->time. False: some source would need more colours than it may have, or the routers around the sources
-// or the sinks.
+// Cycles that links are busy where `streams` streams of up to `longest` wavelets pass a place. Measured on
+// cifar10_resnet_4b and digits (docs/decisions.md): among their sources streams get in each other's way somewhat less,
+// as a link there carries only what has come together so far.
+static int64_t crowd_cycles(int64_t longest, double streams, bool gather) {
+  static const double GATHER = 0.7, SPREAD = 1;
+  return (int64_t)((gather ? GATHER : SPREAD) * streams * (double)longest);
+}
+
+// Fills the grouping's figures. False: some source would have to send too often.
 static bool evaluate(weft_stream_builder_t* b, const weft_stream_edge_t* edge, weft_grouping_t* grouping) {
   weft_span_t* span = b->span;
   const bool *used = b->used, host = edge->source_kernel == WEFT_HOST_KERNEL;
@@ -147,8 +123,9 @@ static bool evaluate(weft_stream_builder_t* b, const weft_stream_edge_t* edge, w
   int32_t gy = host ? 1 : weft_split_grid(weft_chosen_split(kernel)->y, weft_chosen_split(kernel)->y_count);
   int32_t groups = grouping->row_groups * grouping->column_groups;
   weft_grouping_boxes(b, edge, grouping);
-  if (sinks_are_crowded(b, edge, grouping)) return false;
+  grouping->sink_colours = mean_trees(b, edge, grouping);
   memset(b->loads.data, 0, b->loads.count * sizeof(weft_source_load_t));
+  int64_t longest = 0;
   grouping->time = 0;
   for (int32_t group = 0; group < groups; ++group) {
     if (!used[group]) continue;
@@ -164,24 +141,15 @@ static bool evaluate(weft_stream_builder_t* b, const weft_stream_edge_t* edge, w
       weft_span_grow(&span[group], (weft_span_t){owner / gx, owner / gx, owner % gx, owner % gx});
       load->wavelets += wavelets;
       grouping->time = weft_max_i64(grouping->time, load->wavelets);
-      if (++load->streams > WEFT_STREAMS_PER_TILE) return false;
+      if (++load->streams > WEFT_STREAMS_PER_TILE && groups > 1) return false;
     }
-    grouping->time = weft_max_i64(grouping->time, stream);
+    longest = weft_max_i64(longest, stream);
   }
-  return host || groups == 1 || !is_crowded(b, groups, gy, gx, b->room[edge->source_kernel]);
-}
-
-// How many blocks `extent` lines fall into when about `wanted` are asked for; *out_block: lines of each.
-static int32_t blocks(int32_t extent, int32_t wanted, int32_t* out_block) {
-  *out_block = (extent + wanted - 1) / wanted;
-  return (extent + *out_block - 1) / *out_block;
-}
-
-// More streams pay when each doubling of their number makes them this much faster: the least value is best.
-static double value_of(const weft_grouping_t* grouping) {
-  double value = (double)grouping->time;
-  for (int32_t n = 1; n < grouping->row_groups * grouping->column_groups; n *= 2) value *= 1.3;
-  return value;
+  grouping->source_colours = host ? 0 : most_cover(b, groups, gy, gx);
+  grouping->time = weft_max_i64(grouping->time, longest);
+  grouping->time = weft_max_i64(grouping->time, crowd_cycles(longest, grouping->source_colours, true));
+  grouping->time = weft_max_i64(grouping->time, crowd_cycles(longest, grouping->sink_colours, false));
+  return true;
 }
 
 // Lines of a kernel's grid, counted along the side that has more.
@@ -207,44 +175,66 @@ static int32_t stream_limit(const weft_stream_builder_t* b, const weft_stream_ed
   return limit > 1 ? limit : 1;
 }
 
-// The edges that end at a kernel share the ramps and links of its tiles, and so do those that begin there: all of them
-// together have the time of the slowest kernel. What comes back to its own kernel does so once a trip.
-static int64_t target_of(const weft_stream_builder_t* b, const weft_stream_edge_t* edge) {
-  if (edge->source_kernel < 0 || edge->source_kernel != edge->sink_kernel) {
-    int32_t sharing = 1;
-    if (edge->source_kernel >= 0) sharing = b->edges_out[edge->source_kernel];
-    if (edge->sink_kernel >= 0 && b->edges_in[edge->sink_kernel] > sharing) sharing = b->edges_in[edge->sink_kernel];
-    return weft_max_i64(1, b->target / sharing);
+// Numbers of lines that a block may have along an axis, the most first: whole units of a digit, so that no block
+// reaches over the edge of a unit that is further out. Of the outermost digit any number is whole: its halvings, too.
+enum { MOST_BLOCKS = 64 };
+static int32_t list_blocks(const weft_digits_t* digits, int32_t* out_block) {
+  int32_t count = 0, unit = 1;
+  for (int32_t d = 0; d < digits->count; ++d) unit *= digits->parts[d];
+  out_block[count++] = unit;
+  for (int32_t d = 0; d < digits->count; ++d) {
+    int32_t parts = digits->parts[d];
+    unit /= parts;
+    for (int32_t lines = parts; lines-- > 1;) {
+      int32_t halving = (parts + lines - 1) / lines;
+      bool whole = parts % lines == 0 || (d == 0 && (halving & (halving - 1)) == 0);
+      if (whole && out_block[count - 1] != lines * unit && count < MOST_BLOCKS) out_block[count++] = lines * unit;
+    }
   }
-  const weft_kernel_t* kernel = &b->fabric->kernel[edge->source_kernel];
-  int64_t trips = 1;
-  for (int32_t d = 0; d < kernel->dim_count; ++d)
-    if (kernel->dim[d].kind == WEFT_DIM_SEQUENTIAL) trips = kernel->dim[d].extent;
-  return weft_max_i64(1, b->target / trips);
+  return count;
 }
 
-weft_grouping_t weft_grouping_choose(weft_stream_builder_t* b, const weft_stream_edge_t* edge) {
-  int32_t limit = stream_limit(b, edge);
-  int64_t target = target_of(b, edge);
-  weft_grouping_t chosen = {1, 1, edge->rows, edge->columns, 0};
-  evaluate(b, edge, &chosen);
-  if (chosen.time <= target) return chosen;
-  for (int32_t streams = 2; streams <= limit; ++streams) {
-    weft_grouping_t best = {.time = INT64_MAX};
-    for (int32_t rows = 1; rows <= streams; ++rows) {
-      weft_grouping_t candidate;
-      candidate.row_groups = blocks(edge->rows, rows, &candidate.row_block);
-      candidate.column_groups = blocks(edge->columns, streams / rows, &candidate.column_block);
-      // Halvings, and every line by itself; what lies between gives uneven blocks and little else.
-      bool row_ok = (rows & (rows - 1)) == 0 || rows == edge->rows;
-      bool column_ok = ((streams / rows) & (streams / rows - 1)) == 0 || streams / rows == edge->columns;
-      if (streams % rows != 0 || !row_ok || !column_ok) continue;
-      if (candidate.row_groups * candidate.column_groups != streams) continue;
-      if (evaluate(b, edge, &candidate) && candidate.time < best.time) best = candidate;
+// Streams as such cost something, too: each is routed by itself.
+static double price(const weft_grouping_t* grouping) {
+  return grouping->source_colours + grouping->sink_colours +
+         0.1 * log2((double)grouping->row_groups * grouping->column_groups);
+}
+
+// The slowest first; of equally fast ones the cheapest, and with the fewest streams.
+static int compare_options(const void* a_pointer, const void* b_pointer) {
+  const weft_grouping_t *a = a_pointer, *b = b_pointer;
+  if (a->time != b->time) return a->time > b->time ? -1 : 1;
+  if (price(a) != price(b)) return price(a) < price(b) ? -1 : 1;
+  int32_t streams = a->row_groups * a->column_groups, others = b->row_groups * b->column_groups;
+  if (streams != others) return streams < others ? -1 : 1;
+  return a->row_groups - b->row_groups;
+}
+
+weft_status_t weft_grouping_options(weft_stream_builder_t* b, weft_stream_edge_t* edge) {
+  int32_t row_block[MOST_BLOCKS], column_block[MOST_BLOCKS], limit = stream_limit(b, edge);
+  int32_t rows = list_blocks(&edge->row_digits, row_block), columns = list_blocks(&edge->column_digits, column_block);
+  edge->first_option = (int32_t)b->options.count;
+  for (int32_t r = 0; r < rows; ++r) {
+    for (int32_t c = 0; c < columns; ++c) {
+      weft_grouping_t option = {.row_block = row_block[r], .column_block = column_block[c]};
+      option.row_groups = (edge->rows + option.row_block - 1) / option.row_block;
+      option.column_groups = (edge->columns + option.column_block - 1) / option.column_block;
+      if (option.row_groups > limit || option.column_groups > limit / option.row_groups) break;
+      bool allowed = evaluate(b, edge, &option);
+      if (allowed) WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(b->allocator, &b->options, option));
     }
-    if (best.time == INT64_MAX) continue;
-    if (best.time <= target) return best;
-    if (value_of(&best) < value_of(&chosen)) chosen = best;
   }
-  return chosen;
+  weft_grouping_t* option = b->options.data + edge->first_option;
+  int32_t count = (int32_t)b->options.count - edge->first_option;
+  qsort(option, (size_t)count, sizeof(*option), compare_options);
+  edge->option_count = 0;
+  for (int32_t i = 0; i < count; ++i) { // what comes later is at least as fast: it displaces all that aren't cheaper
+    while (edge->option_count && price(&option[edge->option_count - 1]) >= price(&option[i]) &&
+           option[edge->option_count - 1].time > option[i].time)
+      --edge->option_count;
+    if (!edge->option_count || option[edge->option_count - 1].time > option[i].time)
+      option[edge->option_count++] = option[i];
+  }
+  b->options.count = (size_t)(edge->first_option + edge->option_count);
+  return weft_ok();
 }

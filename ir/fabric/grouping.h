@@ -26,6 +26,20 @@ typedef struct weft_source_load_t {
   int32_t streams;
 } weft_source_load_t;
 
+// Parts along an axis of a kernel's grid, the outermost first: the index is their mixed radix.
+typedef struct weft_digits_t {
+  int32_t count;
+  int32_t parts[WEFT_MAX_AXIS_FACTORS];
+} weft_digits_t;
+// Consecutive rows and columns of cells, in row_groups * column_groups blocks: a stream for each.
+typedef struct weft_grouping_t {
+  int32_t row_groups, column_groups;
+  int32_t row_block, column_block;
+  int64_t time; // cycles: of the longest stream, the busiest source, or the links around, whatever takes longest
+  int32_t source_colours; // streams that pass the place of the producer's grid where most do
+  double sink_colours;    // streams that pass a place of the consumer's grid, in the mean
+} weft_grouping_t;
+
 // One operand piece of one kernel, or of an output.
 typedef struct weft_stream_edge_t {
   int32_t sink_kernel, sink_buffer, sink_piece;
@@ -33,14 +47,11 @@ typedef struct weft_stream_edge_t {
   const weft_tensor_t* tensor;
   int32_t source_kernel;
   weft_walk_t walk; // of the whole tensor
-  int32_t rows, columns;
+  weft_digits_t row_digits, column_digits;
+  int32_t rows, columns;              // of cells
+  int32_t first_option, option_count; // groupings to choose from, the coarsest first; none: nobody needs anything
+  int32_t chosen;
 } weft_stream_edge_t;
-// Consecutive rows and columns of cells, in row_groups * column_groups blocks.
-typedef struct weft_grouping_t {
-  int32_t row_groups, column_groups;
-  int32_t row_block, column_block;
-  int64_t time; // wavelets of the longest stream or of the busiest source, whichever is more
-} weft_grouping_t;
 
 typedef struct weft_stream_builder_t {
   weft_fabric_t* fabric;
@@ -48,13 +59,14 @@ typedef struct weft_stream_builder_t {
   weft_allocator_t allocator;
   double share;   // of the colours
   int64_t target; // cycles of the slowest kernel: a stream that is faster than that is fast enough
+  WEFT_ARRAY(weft_stream_edge_t) edges; // in the order of their streams
+  WEFT_ARRAY(weft_grouping_t) options;
   WEFT_ARRAY(weft_stream_t) streams;
+  // Of one edge
   WEFT_ARRAY(weft_stream_sink_t) sinks;
   WEFT_ARRAY(weft_stream_cell_t) cells;
   WEFT_ARRAY(weft_source_load_t) loads;
-  int32_t *edges_in, *edges_out; // [kernels] that end and begin at the kernel
-  int32_t* room;                 // [kernels] streams of one edge that may pass a router in the kernel's region
-  WEFT_ARRAY(int32_t) cover;     // of places of a grid by spans
+  WEFT_ARRAY(int32_t) cover; // of places of a grid by spans
   // [WEFT_STREAMS_PER_EDGE_MOST], by group
   weft_box_t* box;
   weft_span_t* span;
@@ -87,13 +99,13 @@ static inline void weft_span_grow(weft_span_t* span, weft_span_t by) {
   if (by.x1 > span->x1) span->x1 = by.x1;
 }
 
-// A router's colours, less some for chains and for streams that pass by, are shared by the edges that begin or end in a
-// kernel's region: fills edges_in, edges_out (zeros before) and room.
-void weft_grouping_share_colours(weft_stream_builder_t* builder);
 // The group of a cell; fills box and used with what each group needs.
 int32_t weft_grouping_of(const weft_stream_edge_t* edge, const weft_grouping_t* grouping, int32_t cell);
 void weft_grouping_boxes(weft_stream_builder_t* builder, const weft_stream_edge_t* edge,
                          const weft_grouping_t* grouping);
-// The coarsest grouping of the edge's cells (collected in the builder, with loads for its sources) that is fast enough
-// and within the colours; when none is fast enough, the one whose streams are worth their number.
-weft_grouping_t weft_grouping_choose(weft_stream_builder_t* builder, const weft_stream_edge_t* edge);
+// Appends the edge's options: groupings of its cells (collected in the builder, with loads for its sources) of which
+// none is both faster and cheaper in colours than another, the slowest first.
+weft_status_t weft_grouping_options(weft_stream_builder_t* builder, weft_stream_edge_t* edge);
+// Chooses an option for every edge. A kernel's colours, less some for chains and for streams that pass by, go to the
+// edges that begin or end there: the slowest streams of all get theirs first.
+weft_status_t weft_grouping_allot(weft_stream_builder_t* builder);

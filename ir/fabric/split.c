@@ -95,13 +95,19 @@ bool weft_split_is_owner(const weft_kernel_t* kernel, const weft_split_t* split,
   return weft_split_chain_position(kernel, split, logical) == weft_split_chain_length(kernel, split) - 1;
 }
 
+bool weft_split_by_columns(const weft_split_t* split) {
+  return weft_split_grid(split->y, split->y_count) >= weft_split_grid(split->x, split->x_count);
+}
+
 int32_t weft_split_owner(const weft_kernel_t* kernel, const weft_split_t* split, int64_t source_index) {
   int32_t gx = weft_split_grid(split->x, split->x_count);
   int32_t along_x = axis_reduction_parts(kernel, split->x, split->x_count);
   int32_t along_y = axis_reduction_parts(kernel, split->y, split->y_count);
-  int64_t ly = source_index / (gx / along_x) * along_y + along_y - 1;
-  int64_t lx = source_index % (gx / along_x) * along_x + along_x - 1;
-  return (int32_t)(ly * gx + lx);
+  int64_t rows = weft_split_grid(split->y, split->y_count) / along_y, columns = gx / along_x;
+  bool by_columns = weft_split_by_columns(split);
+  int64_t row = by_columns ? source_index % rows : source_index / columns;
+  int64_t column = by_columns ? source_index / rows : source_index % columns;
+  return (int32_t)((row * along_y + along_y - 1) * gx + column * along_x + along_x - 1);
 }
 
 bool weft_split_runs(const weft_kernel_t* kernel, const weft_split_t* split, int32_t operation, int32_t logical) {

@@ -39,6 +39,9 @@ bool weft_split_is_carried(const weft_operation_t* operation, int32_t count, uin
 // put there).
 bool weft_split_is_feedback(const weft_fabric_t* fabric, int32_t kernel, int32_t buffer);
 
+// The order in which tiles send: along the lines of the grid's longer side, which dead tiles leave straight (weft_region_map), so
+// that what comes together takes few detours. True: column by column; else row by row.
+bool weft_split_by_columns(const weft_split_t* split);
 // The owner tile that sends segment `source_index` of a result's walk (mixed radix of the walk's source levels).
 int32_t weft_split_owner(const weft_kernel_t* kernel, const weft_split_t* split, int64_t source_index);
 // The only coordinate of a result that depends on `dim`, if that coordinate is `dim` itself, else -1. A PARALLEL dimension may

@@ -11,9 +11,23 @@ static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
   return false;
 }
 
-// Mixed radix over the digits of an axis index that the buffer depends on.
+// The digits of an axis index that the buffer depends on.
+static weft_digits_t reduced_digits(const weft_buffer_t* buffer, const weft_axis_factor_t* factor, int32_t count) {
+  weft_digits_t digits = {0};
+  for (int32_t i = 0; i < count; ++i)
+    if (depends_on(buffer, factor[i].dim)) digits.parts[digits.count++] = factor[i].parts;
+  return digits;
+}
+
+static int32_t digits_extent(const weft_digits_t* digits) {
+  int32_t extent = 1;
+  for (int32_t i = 0; i < digits->count; ++i) extent *= digits->parts[i];
+  return extent;
+}
+
+// Their mixed radix.
 static int32_t reduced_index(const weft_buffer_t* buffer, const weft_axis_factor_t* factor, int32_t count,
-                             int32_t index, int32_t* out_extent) {
+                             int32_t index) {
   int32_t reduced = 0, extent = 1;
   for (int32_t i = count - 1; i >= 0; --i) {
     if (depends_on(buffer, factor[i].dim)) {
@@ -22,7 +36,6 @@ static int32_t reduced_index(const weft_buffer_t* buffer, const weft_axis_factor
     }
     index /= factor[i].parts;
   }
-  *out_extent = extent;
   return reduced;
 }
 
@@ -41,13 +54,15 @@ static weft_status_t collect_sinks(weft_stream_builder_t* b, weft_stream_edge_t*
   const weft_buffer_t* buffer = &kernel->buffer[edge->sink_buffer];
   const weft_split_t* split = weft_chosen_split(kernel);
   int32_t gy = weft_split_grid(split->y, split->y_count), gx = weft_split_grid(split->x, split->x_count);
-  reduced_index(buffer, split->y, split->y_count, 0, &edge->rows);
-  reduced_index(buffer, split->x, split->x_count, 0, &edge->columns);
+  edge->row_digits = reduced_digits(buffer, split->y, split->y_count);
+  edge->column_digits = reduced_digits(buffer, split->x, split->x_count);
+  edge->rows = digits_extent(&edge->row_digits);
+  edge->columns = digits_extent(&edge->column_digits);
   WEFT_RETURN_IF_ERROR(clear_cells(b, edge));
   for (int32_t logical = 0; logical < gy * gx; ++logical) {
     if (!weft_split_needs_buffer(kernel, split, edge->sink_buffer, logical)) continue;
-    int32_t extent, row = reduced_index(buffer, split->y, split->y_count, logical / gx, &extent);
-    int32_t index = row * edge->columns + reduced_index(buffer, split->x, split->x_count, logical % gx, &extent);
+    int32_t row = reduced_index(buffer, split->y, split->y_count, logical / gx);
+    int32_t index = row * edge->columns + reduced_index(buffer, split->x, split->x_count, logical % gx);
     weft_stream_cell_t* cell = &b->cells.data[index];
     weft_span_t at = {logical / gx, logical / gx, logical % gx, logical % gx};
     if (cell->used) {
@@ -73,6 +88,8 @@ static weft_status_t collect_host_sink(weft_stream_builder_t* b, weft_stream_edg
     if (!level || edge->walk.level[k].extent > level->extent) level = &edge->walk.level[k];
   edge->rows = level ? (int32_t)level->extent : 1;
   edge->columns = 1;
+  edge->row_digits = (weft_digits_t){1, {edge->rows}};
+  edge->column_digits = (weft_digits_t){0};
   WEFT_RETURN_IF_ERROR(clear_cells(b, edge));
   weft_box_t image = weft_view_image(&edge->piece->view);
   int64_t elements = weft_view_count(&edge->piece->view, &image);
@@ -150,25 +167,34 @@ static weft_status_t emit_group(weft_stream_builder_t* b, const weft_stream_edge
   return WEFT_ARRAY_PUSH(b->allocator, &b->streams, stream);
 }
 
-static weft_status_t build_edge(weft_stream_builder_t* b, weft_stream_edge_t* edge) {
-  edge->tensor = &b->fabric->tensor[edge->piece->tensor];
-  edge->source_kernel = edge->tensor->kind == WEFT_TENSOR_RESULT ? edge->tensor->kernel : WEFT_HOST_KERNEL;
-  WEFT_RETURN_IF_ERROR(weft_split_walk(b->fabric, edge->piece->tensor, &edge->walk));
-  if (edge->sink_kernel == WEFT_HOST_KERNEL)
-    WEFT_RETURN_IF_ERROR(collect_host_sink(b, edge));
-  else
-    WEFT_RETURN_IF_ERROR(collect_sinks(b, edge));
-  if (b->sinks.count == 0) return weft_ok();
+// Who needs what of the edge, in the builder.
+static weft_status_t collect(weft_stream_builder_t* b, weft_stream_edge_t* edge) {
+  if (edge->sink_kernel == WEFT_HOST_KERNEL) return collect_host_sink(b, edge);
+  return collect_sinks(b, edge);
+}
 
+static weft_status_t add_edge(weft_stream_builder_t* b, weft_stream_edge_t edge) {
+  edge.tensor = &b->fabric->tensor[edge.piece->tensor];
+  if (edge.tensor->kind == WEFT_TENSOR_CONSTANT) return weft_ok();
+  edge.source_kernel = edge.tensor->kind == WEFT_TENSOR_RESULT ? edge.tensor->kernel : WEFT_HOST_KERNEL;
+  WEFT_RETURN_IF_ERROR(weft_split_walk(b->fabric, edge.piece->tensor, &edge.walk));
+  WEFT_RETURN_IF_ERROR(collect(b, &edge));
+  if (b->sinks.count == 0) return weft_ok();
   size_t sources = 1;
-  for (int32_t k = 0; k < edge->walk.source_levels; ++k) sources *= (size_t)edge->walk.level[k].extent;
+  for (int32_t k = 0; k < edge.walk.source_levels; ++k) sources *= (size_t)edge.walk.level[k].extent;
   WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->loads, sources));
   b->loads.count = sources;
-  weft_grouping_t grouping = weft_grouping_choose(b, edge);
-  weft_grouping_boxes(b, edge, &grouping);
+  WEFT_RETURN_IF_ERROR(weft_grouping_options(b, &edge));
+  return WEFT_ARRAY_PUSH(b->allocator, &b->edges, edge);
+}
+
+static weft_status_t emit_edge(weft_stream_builder_t* b, weft_stream_edge_t* edge) {
+  const weft_grouping_t* grouping = &b->options.data[edge->first_option + edge->chosen];
+  WEFT_RETURN_IF_ERROR(collect(b, edge));
+  weft_grouping_boxes(b, edge, grouping);
   for (size_t i = 0; i < b->sinks.count; ++i)
-    b->sinks.data[i].group = weft_grouping_of(edge, &grouping, b->sinks.data[i].cell);
-  for (int32_t group = 0; group < grouping.row_groups * grouping.column_groups; ++group)
+    b->sinks.data[i].group = weft_grouping_of(edge, grouping, b->sinks.data[i].cell);
+  for (int32_t group = 0; group < grouping->row_groups * grouping->column_groups; ++group)
     if (b->used[group]) WEFT_RETURN_IF_ERROR(emit_group(b, edge, group, &b->box[group]));
   return weft_ok();
 }
@@ -222,10 +248,6 @@ static weft_status_t make_room(weft_stream_builder_t* b) {
            gx = (size_t)weft_split_grid(split->x, split->x_count);
     if ((gy + 1) * (gx + 1) > places) places = (gy + 1) * (gx + 1);
   }
-  size_t kernels = (size_t)b->fabric->kernel_count + 1;
-  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->room), (void**)&b->room));
-  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->edges_in), (void**)&b->edges_in));
-  WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, kernels, sizeof(*b->edges_out), (void**)&b->edges_out));
   WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->allocator, &b->cover, places));
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->box), (void**)&b->box));
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->span), (void**)&b->span));
@@ -233,36 +255,46 @@ static weft_status_t make_room(weft_stream_builder_t* b) {
   return weft_allocator_calloc(b->allocator, GROUPS, sizeof(*b->known), (void**)&b->known);
 }
 
-static weft_status_t build_all(weft_stream_builder_t* b) {
-  weft_fabric_t* fabric = b->fabric;
-  WEFT_RETURN_IF_ERROR(make_room(b));
-  weft_grouping_share_colours(b);
-  b->target = 1;
-  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
-    const weft_kernel_t* kernel = &fabric->kernel[k];
-    b->target = weft_max_i64(b->target, kernel->alternative[kernel->chosen].cycles);
-  }
+static weft_status_t collect_edges(weft_stream_builder_t* b) {
+  const weft_fabric_t* fabric = b->fabric;
   for (int32_t k = 0; k < fabric->kernel_count; ++k) {
     const weft_kernel_t* kernel = &fabric->kernel[k];
     for (int32_t i = 0; i < kernel->buffer_count; ++i) {
       const weft_buffer_t* buffer = &kernel->buffer[i];
       for (int32_t p = 0; buffer->kind == WEFT_BUFFER_OPERAND && p < buffer->piece_count; ++p) {
-        if (fabric->tensor[buffer->piece[p].tensor].kind == WEFT_TENSOR_CONSTANT) continue;
         weft_stream_edge_t edge = {.sink_kernel = k, .sink_buffer = i, .sink_piece = p, .piece = &buffer->piece[p]};
-        WEFT_RETURN_IF_ERROR(weft_status_annotate(build_edge(b, &edge), "streams into kernel '%s', buffer '%s'",
+        WEFT_RETURN_IF_ERROR(weft_status_annotate(add_edge(b, edge), "streams into kernel '%s', buffer '%s'",
                                                   kernel->name, buffer->name));
       }
     }
-    WEFT_RETURN_IF_ERROR(build_chain(b, k));
   }
   for (int32_t o = 0; o < fabric->output_count; ++o) {
     for (int32_t p = 0; p < fabric->output[o].piece_count; ++p) {
       weft_stream_edge_t edge = {
           .sink_kernel = WEFT_HOST_KERNEL, .sink_buffer = o, .sink_piece = p, .piece = &fabric->output[o].piece[p]};
-      WEFT_RETURN_IF_ERROR(
-          weft_status_annotate(build_edge(b, &edge), "streams of output '%s'", fabric->output[o].name));
+      WEFT_RETURN_IF_ERROR(weft_status_annotate(add_edge(b, edge), "streams of output '%s'", fabric->output[o].name));
     }
   }
+  return weft_ok();
+}
+
+static weft_status_t build_all(weft_stream_builder_t* b) {
+  weft_fabric_t* fabric = b->fabric;
+  WEFT_RETURN_IF_ERROR(make_room(b));
+  b->target = 1;
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    const weft_kernel_t* kernel = &fabric->kernel[k];
+    b->target = weft_max_i64(b->target, kernel->alternative[kernel->chosen].cycles);
+  }
+  WEFT_RETURN_IF_ERROR(collect_edges(b));
+  WEFT_RETURN_IF_ERROR(weft_grouping_allot(b));
+  size_t next = 0;
+  for (int32_t k = 0; k < fabric->kernel_count; ++k) {
+    for (; next < b->edges.count && b->edges.data[next].sink_kernel == k; ++next)
+      WEFT_RETURN_IF_ERROR(emit_edge(b, &b->edges.data[next]));
+    WEFT_RETURN_IF_ERROR(build_chain(b, k));
+  }
+  for (; next < b->edges.count; ++next) WEFT_RETURN_IF_ERROR(emit_edge(b, &b->edges.data[next]));
   if (b->streams.count > INT32_MAX)
     return weft_error(DOES_NOT_FIT, "%zu streams; at most %d can be numbered", b->streams.count, INT32_MAX);
   weft_stream_t* streams;
@@ -277,14 +309,13 @@ weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* ma
   weft_stream_builder_t b = {
       .fabric = fabric, .machine = machine, .allocator = fabric->arena.allocator, .share = share};
   weft_status_t status = build_all(&b);
+  WEFT_ARRAY_FREE(b.allocator, &b.edges);
+  WEFT_ARRAY_FREE(b.allocator, &b.options);
   WEFT_ARRAY_FREE(b.allocator, &b.streams);
   WEFT_ARRAY_FREE(b.allocator, &b.sinks);
   WEFT_ARRAY_FREE(b.allocator, &b.cells);
   WEFT_ARRAY_FREE(b.allocator, &b.loads);
   WEFT_ARRAY_FREE(b.allocator, &b.cover);
-  weft_allocator_free(b.allocator, b.room);
-  weft_allocator_free(b.allocator, b.edges_in);
-  weft_allocator_free(b.allocator, b.edges_out);
   weft_allocator_free(b.allocator, b.box);
   weft_allocator_free(b.allocator, b.span);
   weft_allocator_free(b.allocator, b.used);

@@ -22,8 +22,8 @@ bool weft_region_map(const weft_machine_t* machine, const weft_defects_t* defect
                      int32_t gx, int32_t* out_tiles);
 
 // Builds fabric->stream from the chosen alternatives (replacing what was there). Every operand piece of every kernel and
-// every output gets its streams: the coarsest grouping of sinks (all; by logical row; by logical column; by distinct box)
-// whose time meets the slowest kernel's; plus one CHAIN stream a hop. Every needed element arrives exactly once.
+// every output gets its streams: as coarse a grouping of sinks as meets the slowest kernel's time, or else the fastest
+// that the colours at both ends allow; plus one CHAIN stream a hop. Every needed element arrives exactly once.
 // `share`: how much of the routers' colours the grouping plans with, 1: as much as it finds worth it; towards 0: one
 // stream an edge, for a mesh in which routing finds no way for more.
 weft_status_t weft_streams_build(weft_fabric_t* fabric, const weft_machine_t* machine, double share);

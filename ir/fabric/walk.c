@@ -27,8 +27,11 @@ weft_status_t weft_split_walk(const weft_fabric_t* fabric, int32_t tensor, weft_
     if (kernel->chosen < 0 || kernel->chosen >= kernel->alternative_count)
       return weft_error(INVALID_ARGUMENT, "kernel '%s' has no alternative chosen yet", kernel->name);
     const weft_split_t* split = &kernel->alternative[kernel->chosen].split;
+    bool by_columns = weft_split_by_columns(split);
+    const weft_axis_factor_t *outer = by_columns ? split->x : split->y, *inner = by_columns ? split->y : split->x;
+    int32_t outer_count = by_columns ? split->x_count : split->y_count;
     for (int32_t i = 0; i < split->y_count + split->x_count; ++i) {
-      const weft_axis_factor_t* factor = i < split->y_count ? &split->y[i] : &split->x[i - split->y_count];
+      const weft_axis_factor_t* factor = i < outer_count ? &outer[i] : &inner[i - outer_count];
       if (kernel->dim[factor->dim].kind == WEFT_DIM_REDUCTION || factor->parts == 1) continue; // the last tile owns
       int32_t r = weft_split_result_row(kernel, &kernel->buffer[t->buffer], factor->dim);
       if (r < 0)

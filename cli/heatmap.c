@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/stage.h"
+#include "ir/fabric/load.h"
 #include "ir/fabric/split.h"
 #include "placer/forecast.h"
 #include "runtime-sim/sim.h"
@@ -82,14 +83,17 @@ static weft_status_t fabric_regions(source_t* s) {
   return weft_ok();
 }
 
-static void add_route(source_t* s, int32_t tile, uint16_t outputs, double wavelets) {
-  if (s->map.metric == WEFT_VIZ_COLOURS) s->value[tile] += 1;
-  if (s->map.metric != WEFT_VIZ_LINKS) return;
-  for (int32_t d = WEFT_DIRECTION_N; d <= WEFT_DIRECTION_W; ++d) {
-    if (!(outputs & 1u << d)) continue;
-    s->link[tile * 4 + d] += wavelets;
-    s->value[tile] += wavelets;
+static weft_status_t add_link_loads(source_t* s) {
+  int64_t* wavelets = NULL;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(s->cli->arena, (size_t)s->tiles * WEFT_DIRECTION_COUNT, &wavelets));
+  WEFT_RETURN_IF_ERROR(weft_load_links(&s->stage.fabric, &s->stage.machine, s->cli->allocator, wavelets));
+  for (int32_t t = 0; t < s->tiles; ++t) {
+    for (int32_t d = WEFT_DIRECTION_N; d <= WEFT_DIRECTION_W; ++d) {
+      s->link[t * 4 + d] = (double)wavelets[(size_t)t * WEFT_DIRECTION_COUNT + (size_t)d];
+      s->value[t] += s->link[t * 4 + d];
+    }
   }
+  return weft_ok();
 }
 
 static weft_status_t estimate_congestion(source_t* s) {
@@ -129,11 +133,10 @@ static weft_status_t fabric_values(source_t* s) {
       for (int32_t t = 0; t < a->gy * a->gx; ++t) s->value[k->tile[t]] = value;
     }
   }
-  for (int32_t i = 0; i < fabric->stream_count; ++i) {
+  if (s->map.metric == WEFT_VIZ_LINKS) return add_link_loads(s);
+  for (int32_t i = 0; i < fabric->stream_count && s->map.metric == WEFT_VIZ_COLOURS; ++i) {
     const weft_stream_t* stream = &fabric->stream[i];
-    for (int32_t e = 0; e < stream->entry_count; ++e) {
-      add_route(s, stream->entry[e].tile, stream->entry[e].outputs, (double)stream->wavelets);
-    }
+    for (int32_t e = 0; e < stream->entry_count; ++e) s->value[stream->entry[e].tile] += 1;
   }
   return weft_ok();
 }
@@ -181,7 +184,7 @@ static weft_status_t image_values(source_t* s) {
     return weft_ok();
   }
   if (s->map.metric == WEFT_VIZ_COLOURS) {
-    for (size_t i = 0; i < image->routes_count; ++i) add_route(s, image->routes[i].tile, image->routes[i].outputs, 0);
+    for (size_t i = 0; i < image->routes_count; ++i) s->value[image->routes[i].tile] += 1;
     return weft_ok();
   }
   weft_sim_t* sim = NULL;

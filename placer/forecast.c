@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/checked.h"
+#include "ir/fabric/load.h"
 
 static weft_congestion_box_t tile_box(const weft_machine_t* machine, int32_t tile) {
   int32_t x = tile % machine->width, y = tile / machine->width;
@@ -61,12 +62,19 @@ static int32_t bin_of(const weft_congestion_t* map, int32_t tile) {
   return tile / map->width / map->bin * map->columns + tile % map->width / map->bin;
 }
 
-static void add_route(const weft_stream_t* stream, weft_congestion_t* map) {
-  for (int32_t i = 0; i < stream->entry_count; ++i) {
-    const weft_router_entry_t* entry = &stream->entry[i];
-    uint32_t links = entry->outputs & ~(1u << WEFT_DIRECTION_RAMP);
-    map->load[bin_of(map, entry->tile)] += (double)stream->wavelets * __builtin_popcount(links);
-  }
+static weft_status_t add_routes(const weft_fabric_t* fabric, const weft_machine_t* machine, weft_allocator_t allocator,
+                                weft_congestion_t* map) {
+  int32_t tiles = weft_machine_tiles(machine);
+  int64_t* wavelets = NULL;
+  WEFT_RETURN_IF_ERROR(
+      weft_allocator_realloc(allocator, (size_t)tiles * WEFT_DIRECTION_COUNT, sizeof(*wavelets), (void**)&wavelets));
+  weft_status_t status = weft_load_links(fabric, machine, allocator, wavelets);
+  for (int32_t t = 0; t < tiles && !status; ++t)
+    for (int d = 0; d < WEFT_DIRECTION_COUNT; ++d)
+      if (d != WEFT_DIRECTION_RAMP)
+        map->load[bin_of(map, t)] += (double)wavelets[(size_t)t * WEFT_DIRECTION_COUNT + (size_t)d];
+  weft_allocator_free(allocator, wavelets);
+  return status;
 }
 
 weft_status_t weft_place_forecast(const weft_fabric_t* fabric, const weft_machine_t* machine,
@@ -81,10 +89,8 @@ weft_status_t weft_place_forecast(const weft_fabric_t* fabric, const weft_machin
   int32_t* live = NULL;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, bins, &live));
   for (int32_t t = 0; t < weft_machine_tiles(machine); ++t) live[bin_of(estimated, t)] += weft_defects_live(defects, t);
-  for (int32_t s = 0; s < fabric->stream_count; ++s) {
-    add_stream(fabric, machine, &fabric->stream[s], estimated);
-    add_route(&fabric->stream[s], routed);
-  }
+  for (int32_t s = 0; s < fabric->stream_count; ++s) add_stream(fabric, machine, &fabric->stream[s], estimated);
+  if (fabric->stage >= WEFT_STAGE_ROUTED) WEFT_RETURN_IF_ERROR(add_routes(fabric, machine, arena->allocator, routed));
   weft_congestion_finish(estimated, live);
   weft_congestion_finish(routed, live);
   double* pair = NULL;

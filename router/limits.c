@@ -32,6 +32,14 @@ static weft_status_t validate_net(const weft_machine_t* machine, const weft_rout
       net->source_count > INT32_MAX - net->sink_count)
     return weft_error(INVALID_ARGUMENT, "%s: a net of %d sources, %d sinks and %lld wavelets", net->name,
                       net->source_count, net->sink_count, (long long)net->wavelets);
+  int64_t left = net->wavelets;
+  for (int32_t k = 0; k < net->source_count; ++k) {
+    if (net->segment[k] < 0 || net->segment[k] > left) left = -1;
+    if (left >= 0) left -= net->segment[k];
+  }
+  if (left)
+    return weft_error(INVALID_ARGUMENT, "%s: the segments of its %d sources don't make %lld wavelets", net->name,
+                      net->source_count, (long long)net->wavelets);
   for (int32_t i = 0; i < terminal_count(net); ++i) {
     const weft_router_terminal_t* t = terminal(net, i);
     if (t->tile < 0 || t->tile >= weft_machine_tiles(machine))
@@ -79,8 +87,8 @@ static weft_status_t split_error(const weft_router_mesh_t* mesh, const weft_part
   return status;
 }
 
-weft_status_t weft_router_limits_reach(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
-                                       int32_t net_count, const weft_router_net_t* net) {
+weft_status_t weft_router_limits_reach(const weft_router_mesh_t* mesh, const weft_parts_t* parts, int32_t net_count,
+                                       const weft_router_net_t* net) {
   for (int32_t n = 0; n < net_count; ++n) {
     int32_t root = net[n].source[net[n].source_count - 1].tile;
     for (int32_t i = 0; i < terminal_count(&net[n]); ++i) {
@@ -184,8 +192,8 @@ static void span(const weft_router_mesh_t* mesh, bool rows, const weft_router_ne
   }
 }
 
-static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows,
-                                int32_t line, int32_t part, int64_t routers, int64_t crossing, int32_t net_count,
+static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows, int32_t line,
+                                int32_t part, int64_t routers, int64_t crossing, int32_t net_count,
                                 const weft_router_net_t* net) {
   names_t names = {0};
   weft_text_initialize(mesh->allocator, &names.text);
@@ -216,9 +224,8 @@ static weft_status_t line_error(const weft_router_mesh_t* mesh, const weft_parts
 }
 
 // `crossing` and `routers` have room for a line more than the mesh has.
-static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows,
-                                 int32_t part, int32_t net_count, const weft_router_net_t* net, int64_t* crossing,
-                                 int64_t* routers) {
+static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts, bool rows, int32_t part,
+                                 int32_t net_count, const weft_router_net_t* net, int64_t* crossing, int64_t* routers) {
   int32_t lines = rows ? mesh->height : mesh->width;
   memset(crossing, 0, ((size_t)lines + 1) * sizeof(*crossing));
   memset(routers, 0, ((size_t)lines + 1) * sizeof(*routers));
@@ -239,8 +246,8 @@ static weft_status_t check_lines(const weft_router_mesh_t* mesh, const weft_part
   return weft_ok();
 }
 
-static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
-                                     int32_t net_count, const weft_router_net_t* net) {
+static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_parts_t* parts, int32_t net_count,
+                                     const weft_router_net_t* net) {
   size_t room = (size_t)(mesh->width > mesh->height ? mesh->width : mesh->height) + 1;
   int64_t *crossing = NULL, *routers = NULL;
   weft_status_t status = weft_allocator_calloc(mesh->allocator, room, sizeof(*crossing), (void**)&crossing);
@@ -256,8 +263,8 @@ static weft_status_t check_all_lines(const weft_router_mesh_t* mesh, const weft_
   return status;
 }
 
-weft_status_t weft_router_limits_colours(const weft_router_mesh_t* mesh, const weft_parts_t* parts,
-                                         int32_t net_count, const weft_router_net_t* net) {
+weft_status_t weft_router_limits_colours(const weft_router_mesh_t* mesh, const weft_parts_t* parts, int32_t net_count,
+                                         const weft_router_net_t* net) {
   demand_t demand = {0};
   size_t tiles = (size_t)mesh->tiles;
   weft_allocator_t allocator = mesh->allocator;

@@ -10,14 +10,13 @@ weft_status_t weft_router_mesh_initialize(weft_allocator_t allocator, const weft
                                    .tiles = weft_machine_tiles(machine),
                                    .colours = machine->colours,
                                    .diagonal = machine->diagonal_links,
-                                   .reference = 1};
+                                   .crowded = 1};
   weft_router_mesh_t* mesh = out_mesh;
   size_t tiles = (size_t)mesh->tiles, links = tiles * WEFT_DIRECTION_COUNT;
   for (int d = 0; d < WEFT_DIRECTION_COUNT; ++d)
     mesh->step[d] = weft_direction_dy[d] * mesh->width + weft_direction_dx[d];
   weft_status_t status = weft_allocator_calloc(allocator, tiles, sizeof(*mesh->tile), (void**)&mesh->tile);
   if (!status) status = weft_allocator_calloc(allocator, links, sizeof(*mesh->load), (void**)&mesh->load);
-  if (!status) status = weft_allocator_calloc(allocator, links, sizeof(*mesh->link_cost), (void**)&mesh->link_cost);
   if (status) {
     weft_router_mesh_deinitialize(mesh);
     return status;
@@ -32,7 +31,6 @@ weft_status_t weft_router_mesh_initialize(weft_allocator_t allocator, const weft
 void weft_router_mesh_deinitialize(weft_router_mesh_t* mesh) {
   weft_allocator_free(mesh->allocator, mesh->tile);
   weft_allocator_free(mesh->allocator, mesh->load);
-  weft_allocator_free(mesh->allocator, mesh->link_cost);
   memset(mesh, 0, sizeof(*mesh));
 }
 
@@ -43,32 +41,23 @@ void weft_router_mesh_use(weft_router_mesh_t* mesh, int32_t tile, int32_t entrie
   mesh->overused += *usage > (uint32_t)mesh->colours;
 }
 
-// With x = load / reference and z = load / crowded: x / 32 + x^2 / 64 + 16 z^4 hops. Below what is crowded the load
-// only decides between ways of equal length. Above, it pays to go a long way round: the steep power brings the busiest
-// link down, as the lowest maximum is what the sum of high powers is least for.
-static uint16_t cost_of_load(const weft_router_mesh_t* mesh, int64_t load) {
-  enum { UNIT = 64, LARGEST = 16 * UNIT, DEAREST = 2 * UNIT };
-  int64_t q = load > INT64_MAX / UNIT ? LARGEST : load * UNIT / mesh->reference;
-  if (q > LARGEST) q = LARGEST;
-  int64_t cost = q / 2 + q * q / 256;
-  if (mesh->crowded) {
-    int64_t z = load > INT64_MAX / UNIT ? DEAREST : load * UNIT / mesh->crowded;
-    if (z > DEAREST) z = DEAREST;
-    cost += z * z * z * z / 1024;
-  }
-  return (uint16_t)(cost < UINT16_MAX ? cost : UINT16_MAX);
-}
-
 void weft_router_mesh_load(weft_router_mesh_t* mesh, int32_t tile, weft_direction_e direction, int64_t wavelets) {
-  size_t link = (size_t)tile * WEFT_DIRECTION_COUNT + direction;
-  mesh->load[link] += wavelets;
-  mesh->link_cost[link] = cost_of_load(mesh, mesh->load[link]);
+  int64_t* load = &mesh->load[(size_t)tile * WEFT_DIRECTION_COUNT + direction];
+  *load += wavelets;
+  mesh->tile[tile].level[direction] = (uint16_t)weft_router_mesh_level(mesh, *load);
 }
 
 void weft_router_mesh_crowd(weft_router_mesh_t* mesh, int64_t crowded) {
+  int64_t largest = INT64_MAX / WEFT_ROUTER_CROWDED / 8; // so that levels can be worked out
+  if (crowded > largest) crowded = largest;
+  if (mesh->crowded == crowded) return;
   mesh->crowded = crowded;
-  for (size_t link = 0, links = (size_t)mesh->tiles * WEFT_DIRECTION_COUNT; link < links; ++link)
-    if (mesh->load[link]) mesh->link_cost[link] = cost_of_load(mesh, mesh->load[link]);
+  for (int32_t tile = 0; tile < mesh->tiles; ++tile)
+    for (uint32_t links = mesh->tile[tile].links; links; links &= links - 1) {
+      int d = __builtin_ctz(links);
+      int64_t load = mesh->load[(size_t)tile * WEFT_DIRECTION_COUNT + (size_t)d];
+      mesh->tile[tile].level[d] = load ? (uint16_t)weft_router_mesh_level(mesh, load) : 0;
+    }
 }
 
 void weft_router_mesh_age(weft_router_mesh_t* mesh) {

@@ -29,6 +29,11 @@ static weft_status_t make_net(const weft_fabric_t* fabric, const weft_machine_t*
                               weft_arena_t* arena, weft_router_net_t* out_net) {
   *out_net = (weft_router_net_t){
       .source_count = stream->source_count, .sink_count = stream->sink_count, .wavelets = stream->wavelets};
+  int64_t* segment = NULL;
+  WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)stream->source_count, &segment));
+  for (int32_t k = 0; k < stream->source_count; ++k)
+    segment[k] = weft_machine_wavelets(machine, stream->dtype, stream->source[k].elements);
+  out_net->segment = segment;
   const char* what = stream->tensor >= 0 ? fabric->tensor[stream->tensor].name : "reduce chain";
   WEFT_RETURN_IF_ERROR(weft_arena_printf(arena, &out_net->name, "%s -> %s (%s)",
                                          kernel_name(fabric, stream->source_kernel),

@@ -11,13 +11,14 @@ typedef struct weft_router_terminal_t {
   int32_t tile;
   weft_direction_e direction;
 } weft_router_terminal_t;
-// The wavelets of source 0 come first, then those of source 1, ... Every sink gets all of them.
+// The segment of source 0 comes first, then that of source 1, ... Every sink gets all of them.
 typedef struct weft_router_net_t {
   const char* name; // "producer -> consumer" for messages
   int32_t source_count, sink_count;
   const weft_router_terminal_t* source;
   const weft_router_terminal_t* sink;
-  int64_t wavelets; // load on each link that the net uses
+  const int64_t* segment; // [source_count] wavelets of each source; the load on a link is what passes it
+  int64_t wavelets;       // the sum of the segments
 } weft_router_net_t;
 typedef struct weft_router_route_t {
   int32_t entry_count;
@@ -34,10 +35,11 @@ typedef struct weft_router_report_t {
 // The gather part is an in-tree: source k joins the path of source k + 1, before it in the switch, so that the segments
 // arrive in order; the multicast part an out-tree from the last source's router. A net may pass a router twice (gather,
 // multicast) with two colours (more often only where, in its order, its own gather part leaves no other way). At most
-// machine->colours entries a router. Link load (wavelets) is balanced: between ways of equal length always, and by going
-// further where some link carries more than `interval`, the cycles that a step takes anyhow (0: whatever it takes).
-// UNROUTABLE names the net, the cut or router that
-// is full, demand against capacity, and the nets that hold it; or the terminal that can't be reached.
+// machine->colours entries a router. Link load (wavelets) is balanced: between ways of equal length always, and by
+// going further where some link carries more than `interval`, the cycles that a step takes anyhow (0: whatever it
+// takes). UNROUTABLE names the net, the cut or router that is full, demand against capacity, and the nets that hold it;
+// or the terminal that can't be reached.
 weft_status_t weft_router_solve(const weft_machine_t* machine, const weft_defects_t* defects, int32_t net_count,
-                                const weft_router_net_t* net, int64_t interval, const weft_control_t* control, weft_arena_t* arena,
-                                weft_router_route_t** out_routes, weft_router_report_t* out_report);
+                                const weft_router_net_t* net, int64_t interval, const weft_control_t* control,
+                                weft_arena_t* arena, weft_router_route_t** out_routes,
+                                weft_router_report_t* out_report);

@@ -22,16 +22,20 @@ typedef struct weft_router_seen_t {
   uint8_t from;   // direction of the step into this tile
   bool closed;
 } weft_router_seen_t;
+// Side by side: a step looks at both.
+typedef struct weft_router_place_t {
+  weft_router_seen_t seen;
+  weft_router_mark_t mark;
+} weft_router_place_t;
 typedef struct weft_router_heap_item_t {
   uint64_t key;
   int32_t tile;
 } weft_router_heap_item_t;
 
-// Arrays over all tiles, never cleared between searches: stamps tell what is valid.
+// One array over all tiles, never cleared between searches: stamps tell what is valid.
 typedef struct weft_router_search_t {
   const weft_router_mesh_t* mesh;
-  weft_router_mark_t* mark;
-  weft_router_seen_t* seen;
+  weft_router_place_t* at; // [tiles]
   uint32_t stamp, epoch;
   int64_t looked_at; // tiles, in all searches: what they cost
   weft_router_heap_item_t* heap;
@@ -44,7 +48,7 @@ void weft_router_search_deinitialize(weft_router_search_t* search);
 void weft_router_search_clear_marks(weft_router_search_t* search);
 // The mark to write to; NONE until it was written since the last clear.
 static inline weft_router_mark_t* weft_router_search_mark(weft_router_search_t* search, int32_t tile) {
-  weft_router_mark_t* mark = &search->mark[tile];
+  weft_router_mark_t* mark = &search->at[tile].mark;
   if (mark->stamp != search->stamp) *mark = (weft_router_mark_t){.stamp = search->stamp};
   return mark;
 }
@@ -56,6 +60,7 @@ typedef struct weft_router_query_t {
   int32_t only;           // the way may only end at this node; -1: at any TARGET
   int32_t next_source;    // SOURCE tiles other than this one are avoided where it costs nothing
   int32_t x0, y0, x1, y1; // every TARGET lies in this box
+  int32_t own;            // level of what the net adds to the links
   int64_t limit;          // gives up beyond this cost; 0: none
 } weft_router_query_t;
 // Whether the way may end with a step in direction `d` into a tile with this mark.
@@ -65,9 +70,9 @@ static inline bool weft_router_query_accepts(const weft_router_query_t* query, c
 // What the load costs on the link that the step uses: against the step when wavelets flow towards the start.
 static inline int32_t weft_router_query_link_cost(const weft_router_mesh_t* mesh, const weft_router_query_t* query,
                                                   int32_t tile, int d) {
-  return query->upstream
-             ? mesh->link_cost[(size_t)(tile + mesh->step[d]) * WEFT_DIRECTION_COUNT + weft_direction_opposite(d)]
-             : mesh->link_cost[(size_t)tile * WEFT_DIRECTION_COUNT + d];
+  int32_t level =
+      query->upstream ? mesh->tile[tile + mesh->step[d]].level[weft_direction_opposite(d)] : mesh->tile[tile].level[d];
+  return level ? weft_router_mesh_link_cost(mesh, level, query->own) : 0;
 }
 // *out_hit is the target's tile, or -1: none can be reached. The way back: while (tile != start) tile -=
 // step[seen[tile].from].

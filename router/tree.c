@@ -12,8 +12,9 @@ typedef struct build_t {
   weft_router_builder_t* nodes;
   const weft_router_net_t* net;
   weft_router_query_t query;
-  bool chain; // each source joins at the router of the next one: always possible, seldom short
-  bool stuck; // a source found no free port on the way of the next one
+  bool chain;      // each source joins at the router of the next one: always possible, seldom short
+  bool stuck;      // a source found no free port on the way of the next one
+  int64_t passing; // wavelets that may pass the nodes that are added now
 } build_t;
 
 struct weft_router_order_t {
@@ -23,21 +24,29 @@ struct weft_router_order_t {
 void weft_router_builder_deinitialize(weft_router_builder_t* builder, weft_allocator_t allocator) {
   weft_allocator_free(allocator, builder->data);
   weft_allocator_free(allocator, builder->order);
+  weft_allocator_free(allocator, builder->own);
   *builder = (weft_router_builder_t){0};
 }
 
 // Adds (sign 1) or takes back (-1) what a node uses.
-static void claim(weft_router_mesh_t* mesh, const weft_router_node_t* node, int32_t sign, int64_t wavelets) {
-  weft_router_mesh_use(mesh, node->tile, sign);
+static void claim_links(weft_router_mesh_t* mesh, const weft_router_node_t* node, int32_t sign) {
   for (uint32_t links = node->outputs & mesh->tile[node->tile].links; links; links &= links - 1)
-    weft_router_mesh_load(mesh, node->tile, __builtin_ctz(links), sign * wavelets);
+    weft_router_mesh_load(mesh, node->tile, __builtin_ctz(links), sign * node->wavelets);
+}
+static void claim(weft_router_mesh_t* mesh, const weft_router_node_t* node, int32_t sign) {
+  weft_router_mesh_use(mesh, node->tile, sign);
+  claim_links(mesh, node, sign);
 }
 
 static weft_status_t add_node(build_t* b, int32_t tile, int32_t link, weft_direction_e direction, int32_t* out_node) {
   if (b->nodes->count >= INT32_MAX) return weft_error(OUT_OF_MEMORY, "out of memory: route of %s", b->net->name);
   *out_node = (int32_t)b->nodes->count;
+  WEFT_RETURN_IF_ERROR(weft_array_reserve(b->mesh->allocator, (void**)&b->nodes->own, &b->nodes->own_capacity,
+                                          b->nodes->count + 1, sizeof(*b->nodes->own)));
   WEFT_RETURN_IF_ERROR(WEFT_ARRAY_PUSH(
-      b->mesh->allocator, b->nodes, (weft_router_node_t){.tile = tile, .link = link, .direction = (uint8_t)direction}));
+      b->mesh->allocator, b->nodes,
+      (weft_router_node_t){.wavelets = b->passing, .tile = tile, .link = link, .direction = (uint8_t)direction}));
+  b->nodes->own[*out_node] = 0;
   weft_router_mesh_use(b->mesh, tile, 1);
   return weft_ok();
 }
@@ -45,8 +54,7 @@ static weft_status_t add_node(build_t* b, int32_t tile, int32_t link, weft_direc
 static void add_output(build_t* b, int32_t node, weft_direction_e direction) {
   weft_router_node_t* n = &b->nodes->data[node];
   n->outputs |= (uint16_t)(1u << direction);
-  if (b->mesh->tile[n->tile].links >> direction & 1)
-    weft_router_mesh_load(b->mesh, n->tile, direction, b->net->wavelets);
+  if (b->mesh->tile[n->tile].links >> direction & 1) weft_router_mesh_load(b->mesh, n->tile, direction, n->wavelets);
 }
 
 // What comes from there now comes before everything else that the node passes on.
@@ -95,7 +103,7 @@ static bool straight_way(build_t* b, int32_t target) {
     surplus += weft_router_query_link_cost(mesh, &b->query, tile, d);
     if (next != target) surplus += weft_router_mesh_penalty(mesh, next);
     if (surplus >= (int64_t)2 * WEFT_ROUTER_HOP) return false;
-    b->search->seen[next].from = (uint8_t)d;
+    b->search->at[next].seen.from = (uint8_t)d;
   }
   return true;
 }
@@ -107,14 +115,14 @@ static int32_t adjacent_target(const build_t* b) {
   for (uint32_t links = mesh->tile[start].links; links; links &= links - 1) {
     int d = __builtin_ctz(links);
     int32_t next = start + mesh->step[d];
-    const weft_router_mark_t* mark = &b->search->mark[next];
+    const weft_router_mark_t* mark = &b->search->at[next].mark;
     if (mark->stamp != b->search->stamp || mark->kind != WEFT_ROUTER_MARK_TARGET) continue;
     if (!weft_router_query_accepts(&b->query, mark, d)) continue;
     int32_t cost = weft_router_query_link_cost(mesh, &b->query, start, d);
     if (cost >= least) continue;
     least = cost;
     best = next;
-    b->search->seen[next].from = (uint8_t)d;
+    b->search->at[next].seen.from = (uint8_t)d;
   }
   return best;
 }
@@ -124,12 +132,12 @@ static int32_t adjacent_target(const build_t* b) {
 
 // The way found becomes nodes, from where it joins up to the source.
 static weft_status_t add_gather_way(build_t* b, int32_t hit) {
-  int32_t node = b->search->mark[hit].node;
+  int32_t node = b->search->at[hit].mark.node;
   for (int32_t tile = hit; tile != b->query.start;) {
-    weft_direction_e d = b->search->seen[tile].from, back = weft_direction_opposite(d);
+    weft_direction_e d = b->search->at[tile].seen.from, back = weft_direction_opposite(d);
     tile -= b->mesh->step[d];
     prepend_input(b, node, back);
-    b->search->mark[b->nodes->data[node].tile].ports |= (uint16_t)(1u << back);
+    b->search->at[b->nodes->data[node].tile].mark.ports |= (uint16_t)(1u << back);
     WEFT_RETURN_IF_ERROR(add_node(b, tile, node, d, &node));
     add_output(b, node, d);
     set_mark(b, tile, WEFT_ROUTER_MARK_TARGET, node);
@@ -140,7 +148,7 @@ static weft_status_t add_gather_way(build_t* b, int32_t hit) {
 // What lies upstream of the place of joining is behind the new source now: nothing may be put before it any more.
 static void retire(build_t* b, int32_t from, int32_t join) {
   for (int32_t n = from; n != join; n = b->nodes->data[n].link) {
-    weft_router_mark_t* mark = &b->search->mark[b->nodes->data[n].tile];
+    weft_router_mark_t* mark = &b->search->at[b->nodes->data[n].tile].mark;
     if (mark->node == n) mark->kind = WEFT_ROUTER_MARK_BLOCKED;
   }
 }
@@ -166,8 +174,8 @@ static void box_first_path(build_t* b) {
 
 // The cheapest way for source k to come first. A way that crosses the net's own needs one more colour where it does; so
 // only when there is no other, or only one so long that looking for it and keeping to it costs more than that colour: a
-// source that its own net has walled in would have the whole mesh searched. The last resort is to end at the router of
-// source k + 1 itself, past whatever is in between.
+// source that its own net has walled in would have the whole mesh searched. If that is too long too, it ends at the
+// router of source k + 1 itself, past whatever is in between; and where there is no port left, anywhere.
 static weft_status_t find_way(build_t* b, bool passed, int32_t* out_hit) {
   b->query.cross = b->chain;
   b->query.only = b->chain ? b->nodes->first : -1;
@@ -177,50 +185,78 @@ static weft_status_t find_way(build_t* b, bool passed, int32_t* out_hit) {
     box_first_path(b);
     b->query.limit = longest_way(b);
     if (!passed) WEFT_RETURN_IF_ERROR(weft_router_search_run(b->search, &b->query, out_hit));
-    b->query.limit = 0;
     b->query.cross = true;
     if (*out_hit < 0) WEFT_RETURN_IF_ERROR(weft_router_search_run(b->search, &b->query, out_hit));
+    b->query.limit = 0;
     b->query.only = b->nodes->first;
   }
   if (*out_hit >= 0) return weft_ok();
   start_box(b, b->nodes->data[b->nodes->first].tile);
+  WEFT_RETURN_IF_ERROR(weft_router_search_run(b->search, &b->query, out_hit));
+  if (*out_hit >= 0 || b->chain) return weft_ok();
+  box_first_path(b);
+  b->query.only = -1;
   return weft_router_search_run(b->search, &b->query, out_hit);
+}
+
+// From now on source k comes first: the node's wavelets start there.
+static void start_at(build_t* b, int32_t node, int32_t k) {
+  b->nodes->first = node;
+  b->nodes->own[node] += b->net->segment[k];
+  prepend_input(b, node, b->net->source[k].direction);
 }
 
 static weft_status_t join_source(build_t* b, int32_t k) {
   weft_router_terminal_t source = b->net->source[k];
   b->query.start = source.tile;
   b->query.next_source = k - 1;
+  b->query.own = weft_router_mesh_level(b->mesh, b->passing);
   weft_router_mark_t* mark = weft_router_search_mark(b->search, source.tile);
   int32_t first = b->nodes->first;
   if (mark->kind == WEFT_ROUTER_MARK_TARGET && (!b->chain || mark->node == first)) {
     retire(b, first, mark->node);
-    b->nodes->first = mark->node;
-    prepend_input(b, mark->node, source.direction);
+    start_at(b, mark->node, k);
     return weft_ok();
   }
   int32_t hit;
   WEFT_RETURN_IF_ERROR(find_way(b, mark->kind == WEFT_ROUTER_MARK_BLOCKED, &hit));
   b->stuck = hit < 0;
   if (b->stuck) return weft_ok();
-  retire(b, first, b->search->mark[hit].node);
+  retire(b, first, b->search->at[hit].mark.node);
   WEFT_RETURN_IF_ERROR(add_gather_way(b, hit));
-  b->nodes->first = (int32_t)b->nodes->count - 1;
-  prepend_input(b, b->nodes->first, source.direction);
+  start_at(b, (int32_t)b->nodes->count - 1, k);
   return weft_ok();
+}
+
+// While the tree grew, each node was charged with all sources that could still join upstream of it. Now it is known
+// which did; nodes stand downstream before upstream.
+static void settle_loads(build_t* b) {
+  weft_router_node_t* node = b->nodes->data;
+  int64_t* passing = b->nodes->own;
+  for (size_t i = b->nodes->count - 1; i > 0; --i) {
+    passing[node[i].link] += passing[i];
+    if (passing[i] == node[i].wavelets) continue;
+    weft_router_mesh_load(b->mesh, node[i].tile, node[i].direction, passing[i] - node[i].wavelets);
+    node[i].wavelets = passing[i];
+  }
 }
 
 static weft_status_t gather(build_t* b) {
   const weft_router_net_t* net = b->net;
   int32_t last = net->source_count - 1, root = 0;
   b->query.upstream = false;
+  b->passing = net->wavelets;
   weft_router_search_clear_marks(b->search);
   for (int32_t k = 0; k < last; ++k) set_mark(b, net->source[k].tile, WEFT_ROUTER_MARK_SOURCE, k);
   WEFT_RETURN_IF_ERROR(add_node(b, net->source[last].tile, -1, WEFT_DIRECTION_RAMP, &root));
-  prepend_input(b, root, net->source[last].direction);
+  start_at(b, root, last);
   set_mark(b, net->source[last].tile, WEFT_ROUTER_MARK_TARGET, root);
-  b->nodes->first = root;
-  for (int32_t k = last - 1; k >= 0 && !b->stuck; --k) WEFT_RETURN_IF_ERROR(join_source(b, k));
+  for (int32_t k = last - 1; k >= 0 && !b->stuck; --k) {
+    b->passing -= net->segment[k + 1];
+    WEFT_RETURN_IF_ERROR(join_source(b, k));
+  }
+  if (!b->stuck) settle_loads(b);
+  b->passing = net->wavelets;
   return weft_ok();
 }
 
@@ -235,9 +271,9 @@ static int by_distance(const void* a, const void* b) {
 
 // The way found becomes nodes, from where it leaves the tree down to the sink.
 static weft_status_t add_multicast_way(build_t* b, int32_t hit) {
-  int32_t node = b->search->mark[hit].node;
+  int32_t node = b->search->at[hit].mark.node;
   for (int32_t tile = hit; tile != b->query.start;) {
-    weft_direction_e from = b->search->seen[tile].from; // from the sink's side, so where the wavelets will come from
+    weft_direction_e from = b->search->at[tile].seen.from; // from the sink's side, so where the wavelets will come from
     tile -= b->mesh->step[from];
     add_output(b, node, weft_direction_opposite(from));
     WEFT_RETURN_IF_ERROR(add_node(b, tile, node, from, &node));
@@ -279,6 +315,7 @@ static weft_status_t multicast(build_t* b) {
   set_mark(b, root, WEFT_ROUTER_MARK_TARGET, 0);
   start_box(b, root);
   b->query.upstream = true;
+  b->query.own = weft_router_mesh_level(b->mesh, b->passing);
   b->query.cross = false;
   b->query.only = -1;
   for (size_t i = 0; i < sinks; ++i) WEFT_RETURN_IF_ERROR(reach_sink(b, net->sink[nodes->order[i].index]));
@@ -286,43 +323,84 @@ static weft_status_t multicast(build_t* b) {
 }
 
 static void abandon(build_t* b) {
-  for (size_t i = 0; i < b->nodes->count; ++i) claim(b->mesh, &b->nodes->data[i], -1, b->net->wavelets);
+  for (size_t i = 0; i < b->nodes->count; ++i) claim(b->mesh, &b->nodes->data[i], -1);
   b->nodes->count = 0;
 }
 
-weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_search_t* search,
-                                     weft_router_builder_t* builder, const weft_router_net_t* net,
-                                     weft_router_tree_t* out_tree) {
-  build_t b = {.mesh = mesh, .search = search, .nodes = builder, .net = net};
-  builder->count = 0;
-  weft_status_t status = gather(&b);
-  if (!status && b.stuck) {
-    abandon(&b);
-    b.chain = true;
-    b.stuck = false;
-    status = gather(&b);
-    if (!status && b.stuck)
-      status = weft_error(INTERNAL, "%s: sources not joined within their part of the mesh", net->name);
-  }
-  int32_t gather_count = (int32_t)builder->count - 1;
-  if (!status) status = multicast(&b);
-  void* copy = NULL;
-  if (!status) status = weft_allocator_realloc(mesh->allocator, builder->count, sizeof(*builder->data), &copy);
-  if (status) {
-    abandon(&b);
-    return status;
-  }
-  memcpy(copy, builder->data, builder->count * sizeof(*builder->data));
-  *out_tree = (weft_router_tree_t){copy, (int32_t)builder->count, gather_count};
+static weft_status_t route_gather(build_t* b) {
+  WEFT_RETURN_IF_ERROR(gather(b));
+  if (!b->stuck) return weft_ok();
+  abandon(b);
+  b->chain = true;
+  b->stuck = false;
+  WEFT_RETURN_IF_ERROR(gather(b));
+  if (b->stuck) return weft_error(INTERNAL, "%s: sources not joined within their part of the mesh", b->net->name);
   return weft_ok();
 }
 
-void weft_router_tree_claim(weft_router_mesh_t* mesh, const weft_router_net_t* net, const weft_router_tree_t* tree) {
-  for (int32_t i = 0; i < tree->count; ++i) claim(mesh, &tree->node[i], 1, net->wavelets);
+// Nodes of an earlier tree that stay; those that link to its node `first` or later are `shift` further on now.
+static weft_status_t keep_nodes(build_t* b, const weft_router_node_t* node, int32_t count, int32_t first,
+                                int32_t shift) {
+  weft_router_builder_t* nodes = b->nodes;
+  WEFT_RETURN_IF_ERROR(WEFT_ARRAY_RESERVE(b->mesh->allocator, nodes, nodes->count + (size_t)count));
+  for (int32_t i = 0; i < count; ++i) {
+    weft_router_node_t* n = &nodes->data[nodes->count++];
+    *n = node[i];
+    if (n->link >= first) n->link += shift;
+  }
+  return weft_ok();
 }
 
-void weft_router_tree_rip(weft_router_mesh_t* mesh, const weft_router_net_t* net, weft_router_tree_t* tree) {
-  for (int32_t i = 0; i < tree->count; ++i) claim(mesh, &tree->node[i], -1, net->wavelets);
+// The root's entry belongs to the gather part, its outputs to the multicast part.
+static weft_status_t route_parts(build_t* b, const weft_router_tree_t* old, uint32_t parts, int32_t* out_gather_count) {
+  weft_router_builder_t* nodes = b->nodes;
+  uint16_t outputs = old->count ? old->node[0].outputs : 0;
+  if (parts & WEFT_ROUTER_GATHER) {
+    WEFT_RETURN_IF_ERROR(route_gather(b));
+  } else {
+    WEFT_RETURN_IF_ERROR(keep_nodes(b, old->node, old->gather_count + 1, 0, 0));
+    nodes->data[0].outputs = 0;
+    b->passing = b->net->wavelets;
+  }
+  *out_gather_count = (int32_t)nodes->count - 1;
+  if (parts & WEFT_ROUTER_MULTICAST) return multicast(b);
+  nodes->data[0].outputs = outputs;
+  return keep_nodes(b, old->node + old->gather_count + 1, old->count - old->gather_count - 1, old->gather_count + 1,
+                    *out_gather_count - old->gather_count);
+}
+
+static void claim_parts(weft_router_mesh_t* mesh, const weft_router_tree_t* tree, uint32_t parts, int32_t sign) {
+  if (!tree->count) return;
+  weft_router_node_t root = tree->node[0];
+  if (parts & WEFT_ROUTER_GATHER) weft_router_mesh_use(mesh, root.tile, sign);
+  if (parts & WEFT_ROUTER_MULTICAST) claim_links(mesh, &root, sign);
+  int32_t from = parts & WEFT_ROUTER_GATHER ? 1 : tree->gather_count + 1;
+  int32_t to = parts & WEFT_ROUTER_MULTICAST ? tree->count : tree->gather_count + 1;
+  for (int32_t i = from; i < to; ++i) claim(mesh, &tree->node[i], sign);
+}
+
+weft_status_t weft_router_tree_route(weft_router_mesh_t* mesh, weft_router_search_t* search,
+                                     weft_router_builder_t* builder, const weft_router_net_t* net, uint32_t parts,
+                                     weft_router_tree_t* tree) {
+  build_t b = {.mesh = mesh, .search = search, .nodes = builder, .net = net};
+  builder->count = 0;
+  claim_parts(mesh, tree, parts, -1);
+  int32_t gather_count = 0;
+  WEFT_RETURN_IF_ERROR(route_parts(&b, tree, parts, &gather_count));
+  WEFT_RETURN_IF_ERROR(
+      weft_allocator_realloc(mesh->allocator, builder->count, sizeof(*tree->node), (void**)&tree->node));
+  memcpy(tree->node, builder->data, builder->count * sizeof(*tree->node));
+  tree->count = (int32_t)builder->count;
+  tree->gather_count = gather_count;
+  return weft_ok();
+}
+
+void weft_router_tree_claim(weft_router_mesh_t* mesh, const weft_router_tree_t* tree) {
+  claim_parts(mesh, tree, WEFT_ROUTER_GATHER | WEFT_ROUTER_MULTICAST, 1);
+}
+
+void weft_router_tree_rip(weft_router_mesh_t* mesh, weft_router_tree_t* tree) {
+  claim_parts(mesh, tree, WEFT_ROUTER_GATHER | WEFT_ROUTER_MULTICAST, -1);
   weft_allocator_free(mesh->allocator, tree->node);
   *tree = (weft_router_tree_t){0};
 }

@@ -31,7 +31,8 @@ static void make_stream(scene_t* s, int32_t source, int32_t sources, int32_t sin
                             .sink_port = -1};
   assert_ok(WEFT_ARENA_NEW(&s->fabric.arena, (size_t)sources, &stream->source));
   assert_ok(WEFT_ARENA_NEW(&s->fabric.arena, (size_t)sinks, &stream->sink));
-  for (int32_t i = 0; i < sources; ++i) stream->source[i].logical = i;
+  // Segments of different lengths, of 60 elements in all.
+  for (int32_t i = 0; i < sources; ++i) stream->source[i] = (weft_endpoint_t){i, 60 / sources + 2 * i - sources + 1};
   for (int32_t i = 0; i < sinks; ++i) stream->sink[i].logical = tensor < 0 ? i + 1 : i;
 }
 
@@ -90,7 +91,10 @@ static void verify_scene(scene_t* s) {
       if (st->sink_port < 0)
         sink[k] = (weft_router_terminal_t){f->kernel[st->sink_kernel].tile[st->sink[k].logical], WEFT_DIRECTION_RAMP};
     }
-    bed->net[i] = (weft_router_net_t){"stream", st->source_count, st->sink_count, source, sink, st->wavelets};
+    int64_t* segment = NULL;
+    assert_ok(WEFT_ARENA_NEW(&bed->arena, (size_t)st->source_count, &segment));
+    for (int32_t k = 0; k < st->source_count; ++k) segment[k] = st->source[k].elements; // a float takes a wavelet
+    bed->net[i] = (weft_router_net_t){"stream", st->source_count, st->sink_count, source, sink, segment, st->wavelets};
     bed->route[i] = (weft_router_route_t){st->entry_count, st->entry};
   }
   bed_verify(bed);

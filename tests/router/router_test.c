@@ -62,12 +62,65 @@ static void test_sources_out_of_order_in_a_corridor(void** state) {
   static const int32_t at[] = {0, 3, 1, 4};
   weft_router_terminal_t source[4], sink = {5, WEFT_DIRECTION_E};
   for (int i = 0; i < 4; ++i) source[i] = (weft_router_terminal_t){at[i], WEFT_DIRECTION_RAMP};
-  weft_router_net_t net = {"a -> b", 4, 1, source, &sink, 10};
+  weft_router_net_t net = bed_net(&bed, "a -> b", 4, 1, source, &sink, 10);
   bed.net = &net;
   bed.net_count = 1;
   assert_ok(bed_solve(&bed, NULL));
   bed_verify(&bed);
   assert_int_equal(bed.report.hops, 3 + 2 + 3 + 1); // 0 to 3, back to 1, on to 4, out at 5
+  bed_close(&bed);
+}
+
+// Where a stream gathers, a link carries what comes from upstream, and never the last source's own segment.
+static void test_gather_is_charged_by_segment(void** state) {
+  (void)state;
+  enum { SOURCES = 9 };
+  for (int turn = 0; turn < 2; ++turn) {
+    bed_t bed;
+    bed_open(&bed, 11, 3, 0, 0);
+    weft_router_terminal_t source[SOURCES],
+        sink = {bed_tile(&bed, 1 + (turn ? 0 : SOURCES - 1), 1), WEFT_DIRECTION_RAMP};
+    int64_t segment[SOURCES], sum = 0;
+    for (int32_t k = 0; k < SOURCES; ++k) {
+      source[k] = (weft_router_terminal_t){bed_tile(&bed, 1 + (turn ? SOURCES - 1 - k : k), 1), WEFT_DIRECTION_RAMP};
+      sum += segment[k] = 100 + k;
+    }
+    weft_router_net_t net = {"row -> its end", SOURCES, 1, source, &sink, segment, sum};
+    bed.net = &net;
+    bed.net_count = 1;
+    assert_ok(bed_solve(&bed, NULL));
+    bed_verify(&bed);
+    assert_int_equal(bed.report.hops, SOURCES - 1);
+    assert_int_equal(bed.report.link_wavelets_max, sum - segment[SOURCES - 1]);
+    bed_close(&bed);
+  }
+}
+
+// One long net and many short ones want the same row: the long one goes round, which is fewer hops in all.
+static void test_long_segments_give_way(void** state) {
+  (void)state;
+  enum { SHORT = 12 };
+  bed_t bed;
+  bed_open(&bed, 40, 9, 0, 0);
+  weft_router_terminal_t source[SHORT + 1], sink[SHORT + 1];
+  weft_router_net_t net[SHORT + 1];
+  for (int32_t i = 0; i <= SHORT; ++i) {
+    source[i] = (weft_router_terminal_t){bed_tile(&bed, i, 4), WEFT_DIRECTION_RAMP};
+    sink[i] = (weft_router_terminal_t){bed_tile(&bed, 39 - i, 4), WEFT_DIRECTION_RAMP};
+    net[i] = bed_net(&bed, i ? "short" : "long", 1, 1, &source[i], &sink[i], i ? 10 : 120);
+  }
+  bed.net = net;
+  bed.net_count = SHORT + 1;
+  assert_ok(bed_solve(&bed, NULL));
+  bed_verify(&bed);
+  assert_in_range(bed.report.link_wavelets_max, 120, 120);
+  int64_t shorts = 0, straight = 0;
+  for (int32_t i = 1; i <= SHORT; ++i) {
+    shorts += bed.route[i].entry_count - 1;
+    straight += 39 - 2 * i;
+  }
+  assert_true(bed.route[0].entry_count - 1 > 39);
+  assert_int_equal(shorts, straight);
   bed_close(&bed);
 }
 
@@ -84,7 +137,7 @@ static void test_region_to_region(void** state) {
     source[i] = (weft_router_terminal_t){bed_tile(&bed, 2 + i % GX, 3 + i / GX), WEFT_DIRECTION_RAMP};
     sink[i] = (weft_router_terminal_t){bed_tile(&bed, 12 + i % GX, 5 + i / GX), WEFT_DIRECTION_RAMP};
   }
-  weft_router_net_t net = {"a -> b", GX * GY, GX * GY, source, sink, 100};
+  weft_router_net_t net = bed_net(&bed, "a -> b", GX * GY, GX * GY, source, sink, 100);
   bed.net = &net;
   bed.net_count = 1;
   assert_ok(bed_solve(&bed, NULL));
@@ -110,7 +163,7 @@ static void test_gap(void** state) {
   for (int32_t i = 0; i < colours; ++i) {
     end[2 * i] = (weft_router_terminal_t){bed_tile(&bed, i % 17, i / 17), WEFT_DIRECTION_RAMP};
     end[2 * i + 1] = (weft_router_terminal_t){bed_tile(&bed, 16 - i % 17, 10 - i / 17), WEFT_DIRECTION_RAMP};
-    bed.net[i] = (weft_router_net_t){"through", 1, 1, &end[2 * i + i % 2], &end[2 * i + 1 - i % 2], 10};
+    bed.net[i] = bed_net(&bed, "through", 1, 1, &end[2 * i + i % 2], &end[2 * i + 1 - i % 2], 10);
   }
   assert_ok(bed_solve(&bed, NULL));
   bed_verify(&bed);
@@ -130,7 +183,7 @@ static void test_balance(void** state) {
   for (int32_t i = 0; i < NETS; ++i) {
     end[2 * i] = (weft_router_terminal_t){bed_tile(&bed, i % 4, 6 + i / 4 % 4), WEFT_DIRECTION_RAMP};
     end[2 * i + 1] = (weft_router_terminal_t){bed_tile(&bed, 20 + i % 4, 6 + i / 4 % 4), WEFT_DIRECTION_RAMP};
-    net[i] = (weft_router_net_t){"across", 1, 1, &end[2 * i], &end[2 * i + 1], 100};
+    net[i] = bed_net(&bed, "across", 1, 1, &end[2 * i], &end[2 * i + 1], 100);
   }
   bed.net = net;
   bed.net_count = NETS;
@@ -172,7 +225,7 @@ static void test_table(void** state) {
   bed_t bed;
   bed_open(&bed, 5, 5, 0, 0);
   weft_router_terminal_t source = {0, WEFT_DIRECTION_N}, sink = {24, WEFT_DIRECTION_S};
-  weft_router_net_t net = {"corner -> corner", 1, 1, &source, &sink, 7};
+  weft_router_net_t net = bed_net(&bed, "corner -> corner", 1, 1, &source, &sink, 7);
   bed.net = &net;
   bed.net_count = 1;
   int lines = 0;
@@ -190,7 +243,7 @@ static void test_cancelled(void** state) {
   bed_t bed;
   bed_open(&bed, 5, 5, 0, 0);
   weft_router_terminal_t source = {0, WEFT_DIRECTION_RAMP}, sink = {24, WEFT_DIRECTION_RAMP};
-  weft_router_net_t net = {"a -> b", 1, 1, &source, &sink, 7};
+  weft_router_net_t net = bed_net(&bed, "a -> b", 1, 1, &source, &sink, 7);
   bed.net = &net;
   bed.net_count = 1;
   volatile sig_atomic_t cancelled = 1;
@@ -207,7 +260,7 @@ static void test_out_of_memory(void** state) {
   bed_open(&bed, 6, 5, 0, 0);
   weft_router_terminal_t source[] = {{0, WEFT_DIRECTION_RAMP}, {17, WEFT_DIRECTION_RAMP}};
   weft_router_terminal_t sink[] = {{29, WEFT_DIRECTION_RAMP}, {4, WEFT_DIRECTION_N}};
-  weft_router_net_t net = {"a -> b", 2, 2, source, sink, 7};
+  weft_router_net_t net = bed_net(&bed, "a -> b", 2, 2, source, sink, 7);
   bool done = false;
   for (uint64_t n = 0; !done; ++n) {
     weft_failing_allocator_t failing = {.countdown = n};
@@ -230,6 +283,8 @@ int main(void) {
       cmocka_unit_test(test_random_nets_small),
       cmocka_unit_test(test_random_nets_crowded),
       cmocka_unit_test(test_lines),
+      cmocka_unit_test(test_gather_is_charged_by_segment),
+      cmocka_unit_test(test_long_segments_give_way),
       cmocka_unit_test(test_region_to_region),
       cmocka_unit_test(test_sources_out_of_order_in_a_corridor),
       cmocka_unit_test(test_gap),

@@ -22,7 +22,7 @@ static void two_point_nets(bed_t* bed, int32_t count, int32_t reach, uint64_t se
     if (links != 3) continue;
     end[2 * i] = (weft_router_terminal_t){a, WEFT_DIRECTION_RAMP};
     end[2 * i + 1] = (weft_router_terminal_t){b, WEFT_DIRECTION_RAMP};
-    bed->net[i] = (weft_router_net_t){"net", 1, 1, &end[2 * i], &end[2 * i + 1], 100};
+    bed->net[i] = bed_net(bed, "net", 1, 1, &end[2 * i], &end[2 * i + 1], 100);
     ++i;
   }
   bed->net_count = count;
@@ -74,7 +74,7 @@ static measured_t one_row(int64_t interval) {
   for (int32_t i = 0; i < NETS; ++i) {
     end[2 * i] = (weft_router_terminal_t){bed_tile(&bed, i, 20), WEFT_DIRECTION_RAMP};
     end[2 * i + 1] = (weft_router_terminal_t){bed_tile(&bed, 40 + i, 20), WEFT_DIRECTION_RAMP};
-    net[i] = (weft_router_net_t){"net", 1, 1, &end[2 * i], &end[2 * i + 1], 100};
+    net[i] = bed_net(&bed, "net", 1, 1, &end[2 * i], &end[2 * i + 1], 100);
   }
   bed.net = net;
   bed.net_count = NETS;

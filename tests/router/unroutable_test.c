@@ -25,7 +25,7 @@ static void test_split_mesh(void** state) {
   bed_open(&bed, 9, 7, 0, 0);
   for (int32_t x = 0; x < 9; ++x) weft_defects_kill_tile(&bed.defects, bed_tile(&bed, x, 2));
   weft_router_terminal_t source = ramp(&bed, 3, 1), sinks[] = {ramp(&bed, 5, 0), ramp(&bed, 4, 6)};
-  weft_router_net_t net = {"conv1 -> conv2 (x)", 1, 2, &source, sinks, 5};
+  weft_router_net_t net = bed_net(&bed, "conv1 -> conv2 (x)", 1, 2, &source, sinks, 5);
   bed.net = &net;
   bed.net_count = 1;
   EXPECT_MESSAGE(&bed, "conv1 -> conv2 (x)", "sink at (4, 6)", "(3, 1)", "2 parts of 36 and 18 tiles");
@@ -38,7 +38,7 @@ static void test_dead_end_tile(void** state) {
   bed_open(&bed, 5, 3, 0, 0);
   weft_defects_kill_tile(&bed.defects, bed_tile(&bed, 1, 1));
   weft_router_terminal_t sources[] = {ramp(&bed, 1, 1), ramp(&bed, 2, 2)}, sink = ramp(&bed, 0, 0);
-  weft_router_net_t net = {"a -> b (t)", 2, 1, sources, &sink, 5};
+  weft_router_net_t net = bed_net(&bed, "a -> b (t)", 2, 1, sources, &sink, 5);
   bed.net = &net;
   bed.net_count = 1;
   EXPECT_MESSAGE(&bed, "a -> b (t)", "source at (1, 1)", "dead");
@@ -55,7 +55,7 @@ static void test_too_many_at_a_tile(void** state) {
   weft_router_net_t net[COUNT];
   for (int32_t i = 0; i < COUNT; ++i) {
     sink[i] = ramp(&bed, i % 9, 6 + i / 9);
-    net[i] = (weft_router_net_t){i == 3 ? "fourth" : "other", 1, 1, &source, &sink[i], 1};
+    net[i] = bed_net(&bed, i == 3 ? "fourth" : "other", 1, 1, &source, &sink[i], 1);
   }
   bed.net = net;
   bed.net_count = COUNT;
@@ -79,7 +79,7 @@ static void test_full_column(void** state) {
   for (int32_t i = 0; i < COUNT; ++i) {
     source[i] = ramp(&bed, i / 13, i % 13);
     sink[i] = ramp(&bed, 7 + i / 13, 12 - i % 13);
-    net[i] = (weft_router_net_t){"over", 1, 1, &source[i], &sink[i], 1};
+    net[i] = bed_net(&bed, "over", 1, 1, &source[i], &sink[i], 1);
   }
   bed.net = net;
   bed.net_count = COUNT;
@@ -108,7 +108,7 @@ static void test_full_corner(void** state) {
   for (int32_t i = 0; i < COUNT; ++i) {
     source[i] = ramp(&bed, i % 3, i / 3);
     sink[i] = ramp(&bed, 11, 11 - i);
-    net[i] = (weft_router_net_t){names[i], 1, 1, &source[i], &sink[i], 1};
+    net[i] = bed_net(&bed, names[i], 1, 1, &source[i], &sink[i], 1);
   }
   bed.net = net;
   bed.net_count = COUNT;
@@ -127,17 +127,20 @@ static void test_malformed(void** state) {
   const weft_router_terminal_t bad[] = {{-1, WEFT_DIRECTION_RAMP}, {20, WEFT_DIRECTION_RAMP},
                                         {0, WEFT_DIRECTION_E},     {6, WEFT_DIRECTION_N},
                                         {0, WEFT_DIRECTION_NW},    {0, WEFT_DIRECTION_COUNT}};
+  const int64_t negative[] = {3, -2};
   weft_router_net_t net;
   bed.net = &net;
   bed.net_count = 1;
-  for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]) + 4; ++i) {
+  for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]) + 6; ++i) {
     size_t n = sizeof(bad) / sizeof(bad[0]);
-    net = (weft_router_net_t){"net", 1, 1, i < n ? &bad[i] : &good, &good, 1};
-    const weft_router_terminal_t twice[] = {good, good};
+    net = bed_net(&bed, "net", 1, 1, i < n ? &bad[i] : &good, &good, 1);
+    const weft_router_terminal_t twice[] = {good, good}, ends[] = {good, {1, WEFT_DIRECTION_RAMP}};
     if (i == n) net.source_count = 0;
     if (i == n + 1) net.sink_count = 0;
     if (i == n + 2) net.wavelets = -1;
-    if (i == n + 3) net = (weft_router_net_t){"net", 2, 1, twice, &good, 1};
+    if (i == n + 3) net = bed_net(&bed, "net", 2, 1, twice, &good, 1);
+    if (i == n + 4) net.wavelets = 2; // the segment says 1
+    if (i == n + 5) net = (weft_router_net_t){"net", 2, 1, ends, &good, negative, 1};
     weft_status_t status = bed_solve(&bed, NULL);
     assert_int_equal(weft_status_code(status), WEFT_STATUS_INVALID_ARGUMENT);
     weft_status_free(status);

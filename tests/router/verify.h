@@ -40,6 +40,7 @@ static inline void bed_open(bed_t* bed, int32_t width, int32_t height, double ra
                                   .width = width,
                                   .height = height,
                                   .hop_cycles = 1,
+                                  .wavelet_bits = 32,
                                   .colours = 24,
                                   .ports_per_side = {width, height, width, height},
                                   .host_rate = 1};
@@ -53,11 +54,22 @@ static inline void bed_close(bed_t* bed) {
   weft_defects_deinitialize(&bed->defects);
 }
 static inline weft_status_t bed_solve(bed_t* bed, const weft_control_t* control) {
-  return weft_router_solve(&bed->machine, &bed->defects, bed->net_count, bed->net, bed->interval, control, &bed->arena, &bed->route,
-                           &bed->report);
+  return weft_router_solve(&bed->machine, &bed->defects, bed->net_count, bed->net, bed->interval, control, &bed->arena,
+                           &bed->route, &bed->report);
 }
 static inline int32_t bed_tile(const bed_t* bed, int32_t x, int32_t y) {
   return y * bed->machine.width + x;
+}
+
+// A net whose sources have segments of different lengths, some of them empty.
+static inline weft_router_net_t bed_net(bed_t* bed, const char* name, int32_t sources, int32_t sinks,
+                                        const weft_router_terminal_t* source, const weft_router_terminal_t* sink,
+                                        int64_t wavelets) {
+  int64_t *segment = NULL, left = wavelets;
+  assert_ok(WEFT_ARENA_NEW(&bed->arena, (size_t)sources, &segment));
+  for (int32_t k = 0; k < sources; ++k) left -= segment[k] = left / (sources - k) * (k % 3) / 2;
+  segment[sources / 2] += left;
+  return (weft_router_net_t){name, sources, sinks, source, sink, segment, wavelets};
 }
 
 // Labels of connected tiles by repeated relaxation: slow and simple. Returns the label of the largest part.
@@ -125,11 +137,11 @@ static inline void bed_random_nets(bed_t* bed, weft_rng_t* rng, const int32_t* l
   bed->net_count = count;
   for (int32_t i = 0; i < count; ++i) {
     weft_router_net_t* net = &bed->net[i];
-    net->source_count = 1 + (int32_t)weft_rng_below(rng, (uint64_t)(sources < n ? sources : n));
-    net->sink_count = 1 + (int32_t)weft_rng_below(rng, (uint64_t)(sinks < n ? sinks : n));
-    net->source = bed_terminals(bed, rng, list, n, net->source_count);
-    net->sink = bed_terminals(bed, rng, list, n, net->sink_count);
-    net->wavelets = 1 + (int64_t)weft_rng_below(rng, 1000);
+    int32_t source_count = 1 + (int32_t)weft_rng_below(rng, (uint64_t)(sources < n ? sources : n));
+    int32_t sink_count = 1 + (int32_t)weft_rng_below(rng, (uint64_t)(sinks < n ? sinks : n));
+    weft_router_terminal_t* source = bed_terminals(bed, rng, list, n, source_count);
+    weft_router_terminal_t* sink = bed_terminals(bed, rng, list, n, sink_count);
+    *net = bed_net(bed, NULL, source_count, sink_count, source, sink, 1 + (int64_t)weft_rng_below(rng, 1000));
     assert_ok(weft_arena_printf(&bed->arena, &net->name, "net%d", i));
   }
 }
@@ -143,6 +155,7 @@ typedef struct verifier_t {
   int32_t* owner;      // [tile * colours + colour] net that has the entry, -1: none
   int32_t* index;      // which of its entries
   int64_t* load;       // [tile * WEFT_DIRECTION_COUNT + direction]
+  int64_t* passing;    // [entries of the net] wavelets, -1 before anybody asked
   int32_t next_source; // that must be the next to come
 } verifier_t;
 
@@ -155,9 +168,10 @@ static inline const weft_router_entry_t* entry_at(const verifier_t* v, int32_t t
   return &v->bed->route[v->net].entry[v->index[at]];
 }
 
-// Walks against the flow in the order of the switches and checks off the sources.
-static inline void deliver(verifier_t* v, const weft_router_entry_t* entry) {
+// Walks against the flow in the order of the switches, checks off the sources and adds up what they send.
+static inline int64_t deliver(verifier_t* v, const weft_router_entry_t* entry) {
   const weft_router_net_t* net = &v->bed->net[v->net];
+  int64_t passing = 0;
   assert_in_range(entry->input_count, 1, WEFT_DIRECTION_COUNT);
   for (int k = 0; k < entry->input_count; ++k) {
     int d = entry->input[k];
@@ -166,7 +180,7 @@ static inline void deliver(verifier_t* v, const weft_router_entry_t* entry) {
       assert_true(v->next_source < net->source_count);
       assert_int_equal(net->source[v->next_source].tile, entry->tile);
       assert_int_equal(net->source[v->next_source].direction, d);
-      ++v->next_source;
+      passing += net->segment[v->next_source++];
       continue;
     }
     assert_true(weft_defects_link_live(&v->bed->machine, &v->bed->defects, entry->tile, d));
@@ -181,8 +195,10 @@ static inline void deliver(verifier_t* v, const weft_router_entry_t* entry) {
     }
     assert_non_null(upstream);
     assert_true(upstream < entry); // upstream before downstream, so there is no ring either
-    deliver(v, upstream);
+    passing += deliver(v, upstream);
   }
+  v->passing[entry - v->bed->route[v->net].entry] = passing;
+  return passing;
 }
 
 static inline void check_outputs(verifier_t* v, const weft_router_entry_t* entry) {
@@ -204,7 +220,17 @@ static inline void check_outputs(verifier_t* v, const weft_router_entry_t* entry
     bool expected = false;
     for (int k = 0; k < next->input_count; ++k) expected |= next->input[k] == weft_direction_opposite(d);
     assert_true(expected);
-    v->load[(size_t)entry->tile * WEFT_DIRECTION_COUNT + (size_t)d] += net->wavelets;
+  }
+}
+
+// Every entry lies upstream of a sink, so the walks from there have passed it.
+static inline void add_loads(verifier_t* v) {
+  const weft_router_route_t* route = &v->bed->route[v->net];
+  for (int32_t i = 0; i < route->entry_count; ++i) {
+    assert_true(v->passing[i] >= 0);
+    for (int d = 0; d < WEFT_DIRECTION_COUNT; ++d)
+      if (route->entry[i].outputs >> d & 1 && on_mesh(v, route->entry[i].tile, d))
+        v->load[(size_t)route->entry[i].tile * WEFT_DIRECTION_COUNT + (size_t)d] += v->passing[i];
   }
 }
 
@@ -218,7 +244,7 @@ static inline void check_sinks(verifier_t* v) {
       if (e->tile != net->sink[s].tile || !(e->outputs >> net->sink[s].direction & 1)) continue;
       ++found;
       v->next_source = 0;
-      deliver(v, e);
+      assert_int_equal(deliver(v, e), net->wavelets);
       assert_int_equal(v->next_source, net->source_count);
     }
     assert_int_equal(found, 1);
@@ -249,7 +275,11 @@ static inline void bed_verify(const bed_t* bed) {
   int32_t most = 0;
   for (v.net = 0; v.net < bed->net_count; ++v.net) {
     for (int32_t i = 0; i < bed->route[v.net].entry_count; ++i) check_outputs(&v, &bed->route[v.net].entry[i]);
+    v.passing = realloc(v.passing, (size_t)bed->route[v.net].entry_count * sizeof(int64_t));
+    assert_non_null(v.passing);
+    memset(v.passing, 0xFF, (size_t)bed->route[v.net].entry_count * sizeof(int64_t));
     check_sinks(&v);
+    add_loads(&v);
     hops += bed->route[v.net].entry_count - 1;
   }
   for (size_t i = 0; i < tiles * WEFT_DIRECTION_COUNT; ++i)
@@ -264,5 +294,6 @@ static inline void bed_verify(const bed_t* bed) {
   assert_int_equal(bed->report.colours_max, most);
   free(v.owner);
   free(v.index);
+  free(v.passing);
   free(v.load);
 }

@@ -162,7 +162,7 @@ static int32_t long_side(const weft_stream_builder_t* b, int32_t kernel) {
 static int32_t most_streams(const weft_stream_builder_t* b, const weft_stream_edge_t* edge) {
   if (edge->source_kernel == WEFT_HOST_KERNEL || edge->sink_kernel == WEFT_HOST_KERNEL) {
     int32_t ports = weft_machine_port_count(b->machine);
-    return ports > WEFT_STREAMS_PER_EDGE ? WEFT_STREAMS_PER_EDGE : ports;
+    return ports > WEFT_STREAMS_PER_EDGE_MOST ? WEFT_STREAMS_PER_EDGE_MOST : ports;
   }
   int32_t source = long_side(b, edge->source_kernel), sink = long_side(b, edge->sink_kernel);
   int32_t lines = source < sink ? source : sink;
@@ -183,12 +183,15 @@ static int32_t list_blocks(const weft_digits_t* digits, int32_t* out_block) {
   for (int32_t d = 0; d < digits->count; ++d) unit *= digits->parts[d];
   out_block[count++] = unit;
   for (int32_t d = 0; d < digits->count; ++d) {
-    int32_t parts = digits->parts[d];
+    int32_t parts = digits->parts[d], before = 1; // groups that the larger block makes
     unit /= parts;
     for (int32_t lines = parts; lines-- > 1;) {
-      int32_t halving = (parts + lines - 1) / lines;
-      bool whole = parts % lines == 0 || (d == 0 && (halving & (halving - 1)) == 0);
-      if (whole && out_block[count - 1] != lines * unit && count < MOST_BLOCKS) out_block[count++] = lines * unit;
+      int32_t groups = (parts + lines - 1) / lines;
+      bool last = lines == 1 || (parts + lines - 2) / (lines - 1) > groups; // of those that make as many: the most even
+      bool halving = d == 0 && last && (groups & (groups - 1)) == 0;
+      if ((parts % lines != 0 && !halving) || groups == before || count == MOST_BLOCKS) continue;
+      before = groups;
+      out_block[count++] = lines * unit;
     }
   }
   return count;

@@ -3,9 +3,8 @@
 #include "ir/fabric/split.h"
 
 enum {
-  // An edge (operand piece) gets at most this many streams, or one for each line along the longer side of either grid at its ends, whichever has fewer, if that is more:
-  // a stream is a colour in every router on its way, so that is about one colour a router. A kernel with three operands must
-  // leave room for streams that only pass through.
+  // An edge (operand piece) gets at most this many streams, or one for each line along the longer side of either grid at its ends,
+  // whichever has fewer, if that is more; to and from the host, one for each port.
   WEFT_STREAMS_PER_EDGE = 16,
   WEFT_STREAMS_PER_EDGE_MOST = 1024, // past this many, routing costs more time than streams save
   // A third of a router's colours: what one edge may ask of a source tile, which mostly feeds more than one consumer. Bounds the

@@ -250,12 +250,13 @@ static weft_status_t write_report(compile_t* c, const char* path) {
   json_object_set_new(root, "kernels", weft_cli_report_kernels(&c->fabric));
   if (c->fabric.stage >= WEFT_STAGE_PLACED) {
     json_object_set_new(root, "placement",
-                        json_pack("{s:f, s:f, s:I, s:f, s:I, s:I, s:i, s:I, s:f, s:f}", "cost", c->placed.cost, "time",
-                                  c->placed.time, "slowest_kernel_cycles", (json_int_t)c->placed.slowest_cycles, "wire",
-                                  c->placed.wire, "tiles_used", (json_int_t)c->placed.tiles_used, "tiles_live",
-                                  (json_int_t)c->placed.tiles_live, "seeds", c->placing.engine.seeds, "best_seed",
-                                  (json_int_t)c->placed.best_seed, "worst_seed_cost", c->placed.worst_seed_cost,
-                                  "spread_per_cent", spread_of(&c->placed)));
+                        json_pack("{s:f, s:f, s:I, s:f, s:f, s:I, s:I, s:i, s:I, s:f, s:f}", "cost", c->placed.cost,
+                                  "time", c->placed.time, "slowest_kernel_cycles", (json_int_t)c->placed.slowest_cycles,
+                                  "wire", c->placed.wire, "overload", c->placed.overload, "tiles_used",
+                                  (json_int_t)c->placed.tiles_used, "tiles_live", (json_int_t)c->placed.tiles_live,
+                                  "seeds", c->placing.engine.seeds, "best_seed", (json_int_t)c->placed.best_seed,
+                                  "worst_seed_cost", c->placed.worst_seed_cost, "spread_per_cent",
+                                  spread_of(&c->placed)));
   }
   if (c->fabric.stage >= WEFT_STAGE_ROUTED) {
     json_object_set_new(root, "routing",

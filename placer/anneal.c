@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "placer/demand.h"
 #include "placer/schedule.h"
+#include "placer/wire.h"
 
 typedef struct annealer_t {
   const weft_placer_problem_t* problem;
@@ -12,12 +14,17 @@ typedef struct annealer_t {
   const weft_placer_incidence_t* incidence;
   const weft_placer_options_t* options;
   weft_placer_spot_t *spots, *best;
-  double time, wire, violation;
+  weft_placer_parts_t parts;
+  double violation;
   double penalty; // cost of a tile of violation
   // The proposed move: what stood there before, for undo.
   int32_t first, second; // blocks; second < 0: only one moves
   weft_placer_spot_t old_first, old_second;
-  double old_time, old_wire, old_violation;
+  weft_placer_parts_t old_parts;
+  double old_violation;
+  // Where overload has a weight; else NULL.
+  weft_placer_demand_t* demand;
+  double* old_load;
 } annealer_t;
 
 static bool overlap(const weft_placer_spot_t* s, const weft_placer_spot_t* t) {
@@ -31,28 +38,17 @@ static bool free_for(const annealer_t* a, const weft_placer_spot_t* s, int32_t e
   return true;
 }
 
-static void centre(const annealer_t* a, int32_t end, double* out_x, double* out_y) {
-  if (end < 0) {
-    *out_x = a->problem->anchor[-1 - end].x;
-    *out_y = a->problem->anchor[-1 - end].y;
-  } else {
-    *out_x = a->spots[end].x + a->spots[end].width / 2.0;
-    *out_y = a->spots[end].y + a->spots[end].height / 2.0;
-  }
-}
-
-// Wire of the edges at `block`; those to `other` only when count_other, so that a pair's common edges count once.
-static double wire_at(const annealer_t* a, int32_t block, int32_t other, bool count_other) {
-  double wire = 0;
+// Adds the edges at `block`, `sign` times; those to `other` only when count_other, so that a pair's common edges count
+// once.
+static void add_edges(annealer_t* a, int32_t block, int32_t other, bool count_other, double sign) {
   for (int32_t i = a->incidence->start[block]; i < a->incidence->start[block + 1]; ++i) {
     const weft_placer_edge_t* edge = &a->problem->edge[a->incidence->index[i]];
     if (!count_other && other >= 0 && (edge->from == other || edge->to == other)) continue;
-    double x0, y0, x1, y1;
-    centre(a, edge->from, &x0, &y0);
-    centre(a, edge->to, &x1, &y1);
-    wire += edge->weight * (fabs(x0 - x1) + fabs(y0 - y1));
+    const weft_placer_spot_t *from = weft_placer_end_spot(a->spots, edge->from),
+                             *to = weft_placer_end_spot(a->spots, edge->to);
+    a->parts.wire += sign * weft_placer_edge_wire(a->problem, edge, from, to);
+    if (a->demand) weft_placer_demand_add(a->demand, edge, from, to, sign);
   }
-  return wire;
 }
 
 static double slowest(const annealer_t* a) {
@@ -64,7 +60,7 @@ static double slowest(const annealer_t* a) {
 }
 
 static double objective(const annealer_t* a) {
-  return a->problem->weight_time * a->time + a->problem->weight_wire * a->wire + a->penalty * a->violation;
+  return weft_placer_weigh(a->problem, &a->parts) + a->penalty * a->violation;
 }
 
 // Puts `shape` at (x, y) into *spot. False: it does not fit there.
@@ -122,9 +118,13 @@ static bool draw(annealer_t* a, weft_rng_t* rng, double range, weft_placer_spot_
   return fit(a, b, shape, transposed, x, y, first) && free_for(a, first, b, -1);
 }
 
-static double wire_of_move(const annealer_t* a) {
-  double wire = wire_at(a, a->first, -1, true);
-  return a->second >= 0 ? wire + wire_at(a, a->second, a->first, false) : wire;
+static void add_moved(annealer_t* a, double sign) {
+  add_edges(a, a->first, -1, true, sign);
+  if (a->second >= 0) add_edges(a, a->second, a->first, false, sign);
+}
+
+static size_t load_bytes(const annealer_t* a) {
+  return sizeof *a->old_load * (size_t)a->demand->columns * (size_t)a->demand->rows;
 }
 
 static bool propose(void* self, weft_rng_t* rng, double range, double limit, double* out_delta) {
@@ -135,14 +135,15 @@ static bool propose(void* self, weft_rng_t* rng, double range, double limit, dou
   double before = objective(a);
   a->old_first = a->spots[a->first];
   if (a->second >= 0) a->old_second = a->spots[a->second];
-  a->old_time = a->time;
-  a->old_wire = a->wire;
+  a->old_parts = a->parts;
   a->old_violation = a->violation;
-  double wire = wire_of_move(a);
+  if (a->demand) memcpy(a->old_load, a->demand->load, load_bytes(a));
+  add_moved(a, -1);
   a->spots[a->first] = first;
   if (a->second >= 0) a->spots[a->second] = second;
-  a->wire += wire_of_move(a) - wire;
-  if (first.shape != a->old_first.shape) a->time = slowest(a);
+  add_moved(a, 1);
+  if (first.shape != a->old_first.shape) a->parts.time = slowest(a);
+  if (a->demand) a->parts.overload = weft_placer_demand_over(a->demand, a->parts.time);
   if (a->problem->constraint_count) a->violation = weft_placer_violation(a->problem, a->spots);
   *out_delta = objective(a) - before;
   return true;
@@ -156,14 +157,15 @@ static void undo(void* self) {
   annealer_t* a = self;
   a->spots[a->first] = a->old_first;
   if (a->second >= 0) a->spots[a->second] = a->old_second;
-  a->time = a->old_time;
-  a->wire = a->old_wire;
+  if (a->demand) memcpy(a->demand->load, a->old_load, load_bytes(a));
+  a->parts = a->old_parts;
   a->violation = a->old_violation;
 }
 
 static double recompute(void* self) {
   annealer_t* a = self;
-  weft_placer_cost(a->problem, a->spots, &a->time, &a->wire);
+  weft_placer_cost(a->problem, a->spots, &a->parts);
+  if (a->demand) weft_placer_demand_fill(a->demand, a->spots);
   a->violation = weft_placer_violation(a->problem, a->spots);
   return objective(a);
 }
@@ -180,7 +182,10 @@ static void restore_best(void* self) {
 
 static void describe(void* self, char* text, int size) {
   const annealer_t* a = self;
-  int length = snprintf(text, (size_t)size, "time %10.5g  wire %11.5g", a->time, a->wire);
+  int length = snprintf(text, (size_t)size, "time %10.5g  wire %11.5g", a->parts.time, a->parts.wire);
+  if (a->demand && length < size) {
+    length += snprintf(text + length, (size_t)(size - length), "  overload %10.4g", a->parts.overload);
+  }
   if (a->problem->constraint_count && length < size) {
     snprintf(text + length, (size_t)(size - length), "  missed %3.0f", a->violation);
   }
@@ -225,7 +230,12 @@ weft_status_t weft_placer_anneal(const weft_placer_problem_t* problem, const wef
   if (!blocks) return weft_ok();
   annealer_t a = {.problem = problem, .grid = grid, .incidence = incidence, .options = options, .spots = spots};
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, blocks, &a.best));
-  double cost = weft_placer_cost(problem, spots, NULL, NULL);
+  double cost = weft_placer_cost(problem, spots, NULL);
+  if (problem->weight_overload > 0) {
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, 1, &a.demand));
+    weft_placer_demand_initialize(problem, a.demand);
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, (size_t)a.demand->columns * (size_t)a.demand->rows, &a.old_load));
+  }
   a.penalty = weft_placer_penalty(problem, cost);
   weft_placer_moves_t moves = {.self = &a,
                                .propose = propose,
@@ -255,7 +265,6 @@ weft_status_t weft_placer_anneal(const weft_placer_problem_t* problem, const wef
     out_annealed->drift = fmax(out_annealed->drift, annealing.drift);
   }
   out_annealed->cost = annealing.cost;
-  out_annealed->time = a.time;
-  out_annealed->wire = a.wire;
+  out_annealed->parts = a.parts;
   return weft_ok();
 }

@@ -3,7 +3,8 @@
 #include "placer/pack.h"
 
 typedef struct weft_placer_annealed_t {
-  double cost, time, wire; // of the best placement, recomputed; cost with the penalty for constraints that are missed
+  double cost; // of the best placement, recomputed, with the penalty for constraints that are missed
+  weft_placer_parts_t parts;
   int64_t moves;
   double drift; // largest relative difference between the running cost and a full recomputation
 } weft_placer_annealed_t;

@@ -13,15 +13,24 @@ weft_status_t weft_congestion_create(int32_t width, int32_t height, int32_t bin,
   return WEFT_ARENA_NEW(arena, (size_t)out_congestion->columns * (size_t)out_congestion->rows, &out_congestion->load);
 }
 
+// Not fmax and fmin: they would be calls, as they look after values that aren't numbers.
+static inline double greater(double a, double b) {
+  return a > b ? a : b;
+}
+
+static inline double lesser(double a, double b) {
+  return a < b ? a : b;
+}
+
 // Adds `density` a tile, by how much of each bin the box covers.
 static void add_density(weft_congestion_t* map, weft_congestion_box_t box, double density) {
   double size = map->bin;
-  box.x0 = fmax(box.x0, 0), box.y0 = fmax(box.y0, 0);
-  box.x1 = fmin(box.x1, map->width), box.y1 = fmin(box.y1, map->height);
+  box.x0 = greater(box.x0, 0), box.y0 = greater(box.y0, 0);
+  box.x1 = lesser(box.x1, map->width), box.y1 = lesser(box.y1, map->height);
   for (int32_t row = (int32_t)(box.y0 / size); row < map->rows && row * size < box.y1; ++row) {
-    double high = fmin(box.y1, (row + 1) * size) - fmax(box.y0, row * size);
+    double high = lesser(box.y1, (row + 1) * size) - greater(box.y0, row * size);
     for (int32_t column = (int32_t)(box.x0 / size); column < map->columns && column * size < box.x1; ++column) {
-      double wide = fmin(box.x1, (column + 1) * size) - fmax(box.x0, column * size);
+      double wide = lesser(box.x1, (column + 1) * size) - greater(box.x0, column * size);
       map->load[(size_t)row * (size_t)map->columns + (size_t)column] += density * high * wide;
     }
   }
@@ -35,9 +44,9 @@ static void add_corridor(weft_congestion_t* map, weft_congestion_box_t from, wef
     to = (weft_congestion_box_t){to.y0, to.x0, to.y1, to.x1};
   }
   double start = (from.x0 + from.x1) / 2, end = (to.x0 + to.x1) / 2, size = map->bin;
-  double last = fmax(start, end);
-  for (double at = fmin(start, end); at < last;) {
-    double next = fmin(last, (floor(at / size + 1e-9) + 1) * size);
+  double last = greater(start, end);
+  for (double at = lesser(start, end); at < last;) {
+    double next = lesser(last, (floor(at / size + 1e-9) + 1) * size);
     double share = ((at + next) / 2 - start) / (end - start);
     double low = from.y0 + share * (to.y0 - from.y0), high = from.y1 + share * (to.y1 - from.y1);
     weft_congestion_box_t part = {at, low, next, high};
@@ -51,7 +60,12 @@ void weft_congestion_add(weft_congestion_t* congestion, const weft_congestion_fl
   add_corridor(congestion, flow->from, flow->to, flow->wavelets, false);
   add_corridor(congestion, flow->from, flow->to, flow->wavelets, true);
   double tiles = (flow->to.x1 - flow->to.x0) * (flow->to.y1 - flow->to.y0), sinks = (double)flow->sinks;
-  if (tiles > 0) add_density(congestion, flow->to, fmax(sinks, 0.76 * sqrt(sinks * tiles)) * flow->wavelets / tiles);
+  if (tiles > 0) add_density(congestion, flow->to, greater(sinks, 0.76 * sqrt(sinks * tiles)) * flow->wavelets / tiles);
+}
+
+void weft_congestion_spread(weft_congestion_t* congestion, weft_congestion_box_t box, double hops) {
+  double tiles = (box.x1 - box.x0) * (box.y1 - box.y0);
+  if (tiles > 0) add_density(congestion, box, hops / tiles);
 }
 
 void weft_congestion_finish(weft_congestion_t* congestion, const int32_t* live) {

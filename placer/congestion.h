@@ -27,6 +27,8 @@ weft_status_t weft_congestion_create(int32_t width, int32_t height, int32_t bin,
 // to the sinks: as long as there are tiles, or as a Steiner tree over so many random points, 0.76 sqrt(points * area)
 // (Gilbert and Pollak, "Steiner minimal trees", SIAM J. Appl. Math. 16, 1968), whichever is more.
 void weft_congestion_add(weft_congestion_t* congestion, const weft_congestion_flow_t* flow);
+// Adds as much to the bins of a box, evenly; wavelets times tiles.
+void weft_congestion_spread(weft_congestion_t* congestion, weft_congestion_box_t box, double hops);
 // From sums to means over the links of live tiles, four a tile. live[rows * columns]; bins without any stay 0.
 void weft_congestion_finish(weft_congestion_t* congestion, const int32_t* live);
 

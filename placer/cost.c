@@ -2,26 +2,27 @@
 #include <math.h>
 
 #include "base/allocator.h"
-#include "placer/placer.h"
+#include "placer/demand.h"
+#include "placer/wire.h"
 
-static weft_placer_point_t centre(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, int32_t end) {
-  if (end < 0) return problem->anchor[-1 - end];
-  const weft_placer_spot_t* s = &spots[end];
-  return (weft_placer_point_t){s->x + s->width / 2.0, s->y + s->height / 2.0};
-}
-
-double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time,
-                        double* out_wire) {
-  double time = 0, wire = 0;
-  for (int32_t b = 0; b < problem->block_count; ++b) time = fmax(time, problem->block[b].shape[spots[b].shape].time);
+double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots,
+                        weft_placer_parts_t* out_parts) {
+  weft_placer_parts_t parts = {0};
+  for (int32_t b = 0; b < problem->block_count; ++b)
+    parts.time = fmax(parts.time, problem->block[b].shape[spots[b].shape].time);
   for (int32_t e = 0; e < problem->edge_count; ++e) {
-    weft_placer_point_t from = centre(problem, spots, problem->edge[e].from),
-                        to = centre(problem, spots, problem->edge[e].to);
-    wire += problem->edge[e].weight * (fabs(from.x - to.x) + fabs(from.y - to.y));
+    const weft_placer_edge_t* edge = &problem->edge[e];
+    parts.wire += weft_placer_edge_wire(problem, edge, weft_placer_end_spot(spots, edge->from),
+                                        weft_placer_end_spot(spots, edge->to));
   }
-  if (out_time) *out_time = time;
-  if (out_wire) *out_wire = wire;
-  return problem->weight_time * time + problem->weight_wire * wire;
+  if (problem->weight_overload > 0) {
+    weft_placer_demand_t demand;
+    weft_placer_demand_initialize(problem, &demand);
+    weft_placer_demand_fill(&demand, spots);
+    parts.overload = weft_placer_demand_over(&demand, parts.time);
+  }
+  if (out_parts) *out_parts = parts;
+  return weft_placer_weigh(problem, &parts);
 }
 
 static int64_t live_tiles(const weft_placer_problem_t* problem, const weft_placer_spot_t* s) {

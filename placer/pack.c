@@ -1,6 +1,6 @@
 #include "placer/pack.h"
 
-#include <math.h>
+#include "placer/wire.h"
 
 weft_status_t weft_placer_incidence_create(const weft_placer_problem_t* problem, weft_arena_t* arena,
                                            weft_placer_incidence_t* out_incidence) {
@@ -50,14 +50,14 @@ static bool overlaps_any(const packer_t* p, int32_t count, const weft_placer_spo
 
 // Wire to the partners that are placed.
 static double wire_of(const packer_t* p, int32_t block, const weft_placer_spot_t* s) {
-  double x = s->x + s->width / 2.0, y = s->y + s->height / 2.0, wire = 0;
+  double wire = 0;
   for (int32_t i = p->incidence->start[block]; i < p->incidence->start[block + 1]; ++i) {
     const weft_placer_edge_t* edge = &p->problem->edge[p->incidence->index[i]];
     int32_t other = edge->from == block ? edge->to : edge->from;
     if (other == block || (other >= 0 && !p->placed[other])) continue;
-    double ox = other < 0 ? p->problem->anchor[-1 - other].x : p->spots[other].x + p->spots[other].width / 2.0;
-    double oy = other < 0 ? p->problem->anchor[-1 - other].y : p->spots[other].y + p->spots[other].height / 2.0;
-    wire += edge->weight * (fabs(x - ox) + fabs(y - oy));
+    const weft_placer_spot_t* its = weft_placer_end_spot(p->spots, other);
+    bool out = edge->from == block;
+    wire += weft_placer_edge_wire(p->problem, edge, out ? s : its, out ? its : s);
   }
   return wire;
 }

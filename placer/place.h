@@ -14,6 +14,7 @@ typedef struct weft_place_options_t {
 typedef struct weft_place_report_t {
   double cost, wire, worst_seed_cost;
   double time;            // of the objective: the slowest kernel, or the busiest links as placement estimates them
+  double overload;        // of links, estimated, in wavelets times tiles: beyond what they carry in that time
   int64_t slowest_cycles; // of a step of the slowest kernel alone
   uint64_t best_seed;
   int64_t tiles_used, tiles_live;

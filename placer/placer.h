@@ -18,9 +18,22 @@ typedef struct weft_placer_block_t {
   const weft_placer_shape_t* shape;
   int32_t fixed_x, fixed_y; // -1: free
 } weft_placer_block_t;
+// Which side of its upright shape the lanes of an edge are spread over at one of its ends.
+typedef enum weft_placer_lanes_e {
+  WEFT_PLACER_LANES_NONE, // all of them at the centre
+  WEFT_PLACER_LANES_WIDTH,
+  WEFT_PLACER_LANES_HEIGHT,
+  WEFT_PLACER_LANES_COUNT
+} weft_placer_lanes_e;
+// What an edge is like when its ends have a certain pair of shapes.
+typedef struct weft_placer_joint_t {
+  uint8_t lanes[2]; // weft_placer_lanes_e, of from and of to
+  float hops[2];    // that a wavelet takes inside the rectangle of from, where streams gather, and inside that of to
+} weft_placer_joint_t;
 typedef struct weft_placer_edge_t {
-  int32_t from, to; // blocks; to or from < 0: the anchor point -1 - index
-  double weight;    // wavelets
+  int32_t from, to;                 // blocks; to or from < 0: the anchor point -1 - index
+  double weight;                    // wavelets
+  const weft_placer_joint_t* joint; // [shapes of from][shapes of to]; NULL: no lanes, no hops; so at anchors
 } weft_placer_edge_t;
 typedef struct weft_placer_point_t {
   double x, y;
@@ -44,8 +57,12 @@ typedef struct weft_placer_problem_t {
   const weft_placer_block_t* block;
   const weft_placer_edge_t* edge;
   const weft_placer_point_t* anchor; // where host ports are
-  double weight_time,
-      weight_wire; // objective = weight_time * slowest block + weight_wire * sum(weight * L1 of centres)
+  // objective = weight_time * slowest block + weight_wire * wire + weight_overload * overload.
+  // The wire of an edge is its weight times the mean way of its lanes: lane t in [0, 1] goes from the point at t along
+  // its side of one rectangle to that of the other, L1; without lanes, from centre to centre. Overload is what the
+  // links in parts of the grid would have to carry beyond a wavelet a cycle each within the time of the slowest block
+  // (demand.h), in wavelets times tiles, as wire is.
+  double weight_time, weight_wire, weight_overload;
   int32_t constraint_count;
   const weft_placer_constraint_t* constraint;
 } weft_placer_problem_t;
@@ -65,9 +82,18 @@ typedef struct weft_placer_options_t {
   void (*frame)(void* self, const weft_placer_spot_t* spots, double temperature, double cost);
   void* frame_self;
 } weft_placer_options_t;
+// The objective's, before they are weighted; overload is 0 where it has no weight.
+typedef struct weft_placer_parts_t {
+  double time, wire, overload;
+} weft_placer_parts_t;
+static inline double weft_placer_weigh(const weft_placer_problem_t* problem, const weft_placer_parts_t* parts) {
+  return problem->weight_time * parts->time + problem->weight_wire * parts->wire +
+         problem->weight_overload * parts->overload;
+}
 typedef struct weft_placer_result_t {
   weft_placer_spot_t* spot; // [block_count], in the arena
-  double cost, time, wire;
+  double cost;
+  weft_placer_parts_t parts;
   double worst_seed_cost;
   uint64_t best_seed;
   int64_t moves;
@@ -83,7 +109,7 @@ int32_t weft_placer_missed(const weft_placer_constraint_t* constraint, const wef
 double weft_placer_violation(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);
 // Whether a block may lie there as far as that depends on it alone: constraints on regions.
 bool weft_placer_may_lie(const weft_placer_problem_t* problem, int32_t block, const weft_placer_spot_t* spot);
-// Recomputes the objective; legal: disjoint, inside, enough live tiles.
-double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots, double* out_time,
-                        double* out_wire);
+// Recomputes the objective and its parts (may be NULL); legal: disjoint, inside, enough live tiles.
+double weft_placer_cost(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots,
+                        weft_placer_parts_t* out_parts);
 weft_status_t weft_placer_legal(const weft_placer_problem_t* problem, const weft_placer_spot_t* spots);

@@ -86,11 +86,17 @@ static bool enough(const run_t* r) {
   return r->schedule->most_moves && r->out->moves + r->tried >= r->schedule->most_moves;
 }
 
+// Looked at after each move: a representation may stop its own run by it, and which moves come after mustn't depend on
+// how long a batch is.
+static bool cancelled(const run_t* r) {
+  return r->control && r->control->cancelled && *r->control->cancelled;
+}
+
 // Moves until the next look at the clock; as many as take about batch_seconds, whatever a move costs. How many moves a
 // batch has changes no result of a run without a clock.
 static int64_t run_batch(run_t* r, int64_t most) {
   int64_t count = r->batch < most ? r->batch : most;
-  for (int64_t i = 0; i < count && !enough(r); ++i) step(r);
+  for (int64_t i = 0; i < count && !enough(r) && !cancelled(r); ++i) step(r);
   double now = weft_control_now(), target = batch_seconds;
   if (r->schedule->seconds > 0) target = fmin(target, r->schedule->seconds * 2e-3);
   double took = now - r->clock;

@@ -499,8 +499,7 @@ weft_status_t weft_slicing_search(const weft_placer_problem_t* problem, const we
   if (!status) status = run(s);
   weft_arena_deinitialize(&own);
   if (!status && out_found->found) {
-    weft_placer_cost(problem, out_found->spot, &out_found->time, &out_found->wire);
-    out_found->cost = problem->weight_time * out_found->time + problem->weight_wire * out_found->wire;
+    out_found->cost = weft_placer_cost(problem, out_found->spot, &out_found->parts);
   }
   return status;
 }

@@ -15,7 +15,8 @@ typedef struct weft_slicing_search_t {
 
 typedef struct weft_slicing_found_t {
   bool found;
-  double cost, time, wire, target;
+  double cost, target;
+  weft_placer_parts_t parts;
   int64_t moves;
   double drift;
   weft_placer_spot_t* spot; // [block_count], in the arena

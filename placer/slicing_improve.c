@@ -7,7 +7,16 @@
 #include "placer/slicing_peel.h"
 #include "placer/slicing_targets.h"
 
-enum { TRIAL_MOVES = 60, WIRE_MOVES = 240, TRIALS = 10, TEMPERATURES = 60 }; // moves a block
+enum { TRIALS = 10, TEMPERATURES = 60 };
+// Moves a block of a trial and of the last run; and how many at least, of a few blocks, on a grid of so many tiles: on
+// larger ones a move takes longer.
+enum {
+  TRIAL_MOVES = 60,
+  WIRE_MOVES = 240,
+  FEWEST_TRIAL_MOVES = 40000,
+  FEWEST_WIRE_MOVES = 60000,
+  FEWEST_TILES = 40000
+};
 static const double OVERFLOW_PRICE = 80, HOT = 0.1, COLD = 0.003; // in wire of a mean edge; by the grid's side
 static const double BEAM_PLACES = 6000;                           // beam times blocks
 
@@ -30,6 +39,11 @@ static bool can_slice(const weft_placer_problem_t* p) {
     if (p->block[b].fixed_x >= 0 || p->block[b].shape_count >= INT16_MAX) return false;
   }
   return p->width < INT16_MAX / 4 && p->height < INT16_MAX / 4;
+}
+
+static int64_t moves_of(const improver_t* i, double a_block, double fewest) {
+  double tiles = (double)i->problem->width * i->problem->height;
+  return (int64_t)(i->effort * fmax(fewest * fmin(1, FEWEST_TILES / tiles), a_block * i->problem->block_count));
 }
 
 static weft_status_t anneal(improver_t* i, int64_t moves, bool stop_when_found) {
@@ -68,7 +82,7 @@ static weft_status_t try_target(improver_t* i, double time, bool* out_found) {
       ready = weft_slicing_start(&i->tree, i->rng);
     }
     if (!ready || !weft_slicing_realise(&i->tree, INFINITY)) continue;
-    WEFT_RETURN_IF_ERROR(anneal(i, (int64_t)(i->effort * TRIAL_MOVES * i->problem->block_count), true));
+    WEFT_RETURN_IF_ERROR(anneal(i, moves_of(i, TRIAL_MOVES, FEWEST_TRIAL_MOVES), true));
     *out_found = i->walk.found_cost < INFINITY;
   }
   return weft_ok();
@@ -77,7 +91,7 @@ static weft_status_t try_target(improver_t* i, double time, bool* out_found) {
 // Takes over what was found when it costs less.
 static void take(improver_t* i, weft_placer_spot_t* spots, double* cost) {
   if (!(i->walk.found_cost < INFINITY)) return;
-  double time = 0, wire = 0, found = weft_placer_cost(i->problem, i->walk.found, &time, &wire);
+  double found = weft_placer_cost(i->problem, i->walk.found, NULL);
   if (found >= *cost) return;
   weft_status_t legal = weft_placer_legal(i->problem, i->walk.found);
   if (!weft_status_consume(legal)) return;
@@ -88,9 +102,10 @@ static void take(improver_t* i, weft_placer_spot_t* spots, double* cost) {
 static weft_status_t improve(improver_t* i, weft_placer_spot_t* spots) {
   weft_slicing_target_t* target = NULL;
   int32_t count = 0, low = 0, high = 0;
-  double time = 0, wire = 0, cost = weft_placer_cost(i->problem, spots, &time, &wire), best = INFINITY;
+  weft_placer_parts_t parts;
+  double cost = weft_placer_cost(i->problem, spots, &parts), best = INFINITY;
   WEFT_RETURN_IF_ERROR(weft_slicing_targets(i->problem, &i->arena, &target, &count));
-  while (high < count && target[high].time < time) ++high;
+  while (high < count && target[high].time < parts.time) ++high;
   bool found = false;
   for (int trial = 0; trial < TRIALS && low < high && !weft_control_should_stop(i->control); ++trial) {
     weft_control_progress(i->control, "place", (uint64_t)trial, TRIALS + 2);
@@ -108,10 +123,10 @@ static weft_status_t improve(improver_t* i, weft_placer_spot_t* spots) {
   }
   if (weft_control_should_stop(i->control)) return weft_ok();
   // Once more at the lowest time that fits, for the wire.
-  WEFT_RETURN_IF_ERROR(try_target(i, best < INFINITY ? best : time, &found));
+  WEFT_RETURN_IF_ERROR(try_target(i, best < INFINITY ? best : parts.time, &found));
   if (!found) return weft_ok();
   i->walk.watch = i->options->frame ? i->options : NULL; // the trials before have states like it again and again
-  WEFT_RETURN_IF_ERROR(anneal(i, (int64_t)(i->effort * WIRE_MOVES * i->problem->block_count), false));
+  WEFT_RETURN_IF_ERROR(anneal(i, moves_of(i, WIRE_MOVES, FEWEST_WIRE_MOVES), false));
   take(i, spots, &cost);
   weft_control_table(i->control, "place", "slicing  cost %11.5g  moves %lld", cost, (long long)i->moves);
   return weft_ok();

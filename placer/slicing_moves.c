@@ -15,6 +15,10 @@ weft_status_t weft_slicing_walk_create(weft_slicing_tree_t* tree, weft_arena_t* 
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->mark));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->changed));
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &out_walk->shown));
+  if (tree->problem->weight_overload > 0) {
+    WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, 1, &out_walk->demand));
+    weft_placer_demand_initialize(tree->problem, out_walk->demand);
+  }
   return WEFT_ARENA_NEW(arena, nodes, &out_walk->found);
 }
 
@@ -252,6 +256,12 @@ static void keep(void* self) {
   if (w->tree->overflow > 0) return;
   double cost = weft_slicing_cost(w->tree);
   if (cost >= w->found_cost) return;
+  if (w->demand) {
+    weft_slicing_export(w->tree, w->shown);
+    weft_placer_demand_fill(w->demand, w->shown);
+    cost += w->tree->problem->weight_overload * weft_placer_demand_over(w->demand, w->tree->target);
+    if (cost >= w->found_cost) return;
+  }
   w->found_cost = cost;
   w->stop = w->stop_when_found;
   weft_slicing_export(w->tree, w->found);

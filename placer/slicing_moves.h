@@ -1,5 +1,6 @@
 // Moves of a slicing tree, for weft_placer_schedule_run.
 #pragma once
+#include "placer/demand.h"
 #include "placer/schedule.h"
 #include "placer/slicing_tree.h"
 
@@ -13,9 +14,10 @@ typedef struct weft_slicing_walk_t {
   uint32_t stamp;
   int32_t* changed; // nodes combined in this move
   int32_t changed_count;
-  weft_placer_spot_t* found;   // the best layout that fits
-  double found_cost;           // INFINITY: none yet
-  const weft_control_t* outer; // its cancellation sets `stop` too; may be NULL
+  weft_placer_spot_t* found;    // the best layout that fits
+  double found_cost;            // INFINITY: none yet. The whole objective: the tree's cost has no overload
+  weft_placer_demand_t* demand; // where overload has a weight; else NULL
+  const weft_control_t* outer;  // its cancellation sets `stop` too; may be NULL
   bool stop_when_found;
   volatile sig_atomic_t stop;         // set then; for weft_control_t.cancelled
   const weft_placer_options_t* watch; // its `frame` sees the tree once a temperature; may be NULL

@@ -1,10 +1,11 @@
-#include "placer/slicing_peel.h"
+#include "placer/slicing_tree.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROWTH_SAMPLES = 5, STARTS = 40 };
+#include "placer/wire.h"
+
+enum { GROWTH_SAMPLES = 5 };
 enum { MARGIN = 8 };                                     // curves go on beyond the grid by this part of its sides
 enum { MOST_COMPACTED = 16 };                            // tiles of overflow that compaction is tried on
 static const double MOST_SAVED = 0.2, MORE_SAVED = 0.03; // of the wire, by sliding
@@ -25,7 +26,8 @@ static weft_status_t list_partners(weft_slicing_tree_t* t, weft_arena_t* arena) 
     for (int32_t i = t->incidence->start[b]; i < t->incidence->start[b + 1]; ++i) {
       const weft_placer_edge_t* edge = &p->edge[t->incidence->index[i]];
       int32_t other = edge->from == b ? edge->to : edge->from;
-      if (other != b) t->partner[count++] = (weft_slicing_partner_t){other, edge->weight};
+      if (other != b) t->partner[count++] = (weft_slicing_partner_t){other, t->incidence->index[i], edge->weight};
+      t->lanes |= edge->joint != NULL;
     }
   }
   t->partner_start[p->block_count] = count;
@@ -412,7 +414,36 @@ static void slide(weft_slicing_tree_t* t, int32_t b) {
   if (spot->room_y) match_parity(t, b, 1, y, partner, count);
 }
 
+// As wire_of, for edges that may have lanes.
+static double wire_of_lanes(const weft_slicing_tree_t* t) {
+  double wire = 0;
+  for (int32_t b = 0; b < t->problem->block_count; ++b) {
+    const weft_slicing_spot_t* mine = &t->spot[b];
+    for (int32_t i = t->partner_start[b]; i < t->partner_start[b + 1]; ++i) {
+      const weft_slicing_partner_t* partner = &t->partner[i];
+      int32_t other = partner->other;
+      if (other > b) continue; // counted there
+      const weft_placer_edge_t* edge = &t->problem->edge[partner->edge];
+      const weft_slicing_spot_t* its = &t->spot[other < 0 ? b : other];
+      double off[2] = {mine->x - (other < 0 ? t->anchor[-1 - other][0] : its->x),
+                       mine->y - (other < 0 ? t->anchor[-1 - other][1] : its->y)};
+      double shear[2] = {0, 0};
+      if (edge->joint) {
+        bool out = edge->from == b;
+        const weft_slicing_spot_t *from = out ? mine : its, *to = out ? its : mine;
+        const weft_placer_joint_t* joint = weft_placer_joint_of(t->problem, edge, from->shape, to->shape);
+        weft_placer_add_lanes(joint->lanes[0], from->transposed, from->width, from->height, 2, shear);
+        weft_placer_add_lanes(joint->lanes[1], to->transposed, to->width, to->height, -2, shear);
+        if (!out) shear[0] = -shear[0], shear[1] = -shear[1];
+      }
+      wire += partner->weight * (weft_placer_axis_wire(off[0], shear[0]) + weft_placer_axis_wire(off[1], shear[1]));
+    }
+  }
+  return wire / 2;
+}
+
 static double wire_of(const weft_slicing_tree_t* t) {
+  if (t->lanes) return wire_of_lanes(t);
   double wire = 0;
   for (int32_t b = 0; b < t->problem->block_count; ++b) {
     int32_t x = t->spot[b].x, y = t->spot[b].y;
@@ -519,54 +550,4 @@ void weft_slicing_export(const weft_slicing_tree_t* t, weft_placer_spot_t* out_s
                                         .width = spot->width,
                                         .height = spot->height};
   }
-}
-
-typedef struct starter_t {
-  weft_slicing_tree_t* tree;
-  weft_rng_t* rng;
-  int32_t* order;
-  int32_t next; // inner node
-} starter_t;
-
-static double least_area(const weft_slicing_tree_t* t, int32_t b) {
-  double least = INFINITY;
-  for (int32_t s = 0; s < t->problem->block[b].shape_count; ++s) {
-    const weft_placer_shape_t* shape = &t->problem->block[b].shape[s];
-    if (shape->time <= t->target) least = fmin(least, (double)shape->width * shape->height);
-  }
-  return least;
-}
-
-// Blocks order[from .. to) in a rectangle of about this size.
-static int32_t halve(starter_t* s, int32_t from, int32_t to, double width, double height) {
-  weft_slicing_tree_t* t = s->tree;
-  if (to - from == 1) return s->order[from];
-  double total = 0, first = 0;
-  for (int32_t i = from; i < to; ++i) total += least_area(t, s->order[i]);
-  double share = total * (0.35 + 0.3 * weft_rng_unit(s->rng));
-  int32_t middle = from;
-  while (middle < to - 1 && (middle == from || first < share)) first += least_area(t, s->order[middle++]);
-  double part = first / total;
-  int32_t n = s->next++;
-  bool stacked = height > width;
-  int32_t a = halve(s, from, middle, stacked ? width : width * part, stacked ? height * part : height);
-  int32_t b = halve(s, middle, to, stacked ? width : width * (1 - part), stacked ? height * (1 - part) : height);
-  t->node[n] = (weft_slicing_node_t){.parent = -1, .child = {a, b}, .stacked = stacked};
-  t->node[a].parent = t->node[b].parent = n;
-  return n;
-}
-
-bool weft_slicing_start(weft_slicing_tree_t* t, weft_rng_t* rng) {
-  int32_t blocks = t->problem->block_count;
-  int32_t* order = t->most;
-  weft_slicing_dataflow_order(t, t->stack, order);
-  for (int32_t b = 0; b < blocks; ++b) t->node[b].spare = 0;
-  for (int try = 0; try < STARTS; ++try) {
-    starter_t s = {.tree = t, .rng = rng, .order = order, .next = blocks};
-    t->root = halve(&s, 0, blocks, t->width, t->height);
-    t->node[t->root].parent = -1;
-    weft_slicing_combine_all(t);
-    if (weft_slicing_curve(t, t->root)->count) return true;
-  }
-  return false;
 }

@@ -36,6 +36,7 @@ typedef struct weft_slicing_spot_t {
 // An edge as its end sees it.
 typedef struct weft_slicing_partner_t {
   int32_t other; // a block, or < 0: the anchor -1 - other
+  int32_t edge;
   double weight;
 } weft_slicing_partner_t;
 
@@ -58,6 +59,7 @@ typedef struct weft_slicing_tree_t {
   weft_slicing_node_t* node;        // leaves first
   weft_slicing_curve_t (*curve)[2]; // [node] two of them: the present one and the one of a trial
   uint8_t* present;                 // [node] which
+  bool lanes;                       // edges have them
   bool dead;                        // there are dead tiles: leaves are as large as where they come to lie asks
   int16_t (**grown)[2][2];   // [block][shape][transposed] mean width and height over places; NULL without dead tiles
   double target;             // slowest time that shapes may have

@@ -156,8 +156,7 @@ static weft_status_t collect(const shared_t* shared, run_t* runs, weft_arena_t* 
     out_result->best_seed = shared->options->seed + (uint64_t)s;
   }
   out_result->cost = best->annealed.cost;
-  out_result->time = best->annealed.time;
-  out_result->wire = best->annealed.wire;
+  out_result->parts = best->annealed.parts;
   WEFT_RETURN_IF_ERROR(weft_arena_copy(arena, best->spot, sizeof *best->spot * blocks, (void**)&out_result->spot));
   return weft_placer_legal(shared->problem, out_result->spot);
 }

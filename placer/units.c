@@ -42,12 +42,15 @@ typedef struct units_t {
 
 bool weft_placer_units_apply(const weft_placer_problem_t* problem) {
   int64_t tiles = (int64_t)problem->width * problem->height, live = 0, blocks = problem->block_count;
-  if (problem->constraint_count || blocks < 1 || tiles > MOST_FIELD) return false;
+  if (problem->constraint_count || problem->weight_overload > 0 || blocks < 1 || tiles > MOST_FIELD) return false;
   for (int32_t b = 0; b < problem->block_count; ++b) {
     const weft_placer_block_t* block = &problem->block[b];
     const weft_placer_shape_t* s = block->shape;
     if (block->shape_count != 1 || s->width != 1 || s->height != 1 || s->tiles != 1 || block->fixed_x >= 0)
       return false;
+  }
+  for (int32_t e = 0; e < problem->edge_count; ++e) {
+    if (problem->edge[e].joint) return false;
   }
   for (int64_t t = 0; t < tiles; ++t) live += !(problem->blocked && problem->blocked[t]);
   return live >= blocks && blocks * live <= MOST_FIELD && blocks * blocks <= MOST_FIELD &&
@@ -360,6 +363,6 @@ weft_status_t weft_placer_units_anneal(const weft_placer_problem_t* problem, con
                                .frame = options->frame ? frame : NULL};
   WEFT_RETURN_IF_ERROR(anneal_runs(&u, &moves, rng, control, out_annealed));
   to_spots(&u, spots);
-  out_annealed->cost = weft_placer_cost(problem, spots, &out_annealed->time, &out_annealed->wire);
+  out_annealed->cost = weft_placer_cost(problem, spots, &out_annealed->parts);
   return weft_ok();
 }

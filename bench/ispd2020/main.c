@@ -153,7 +153,7 @@ static weft_status_t make_problem(bench_t* bench) {
   }
   for (int32_t e = 0; e < g->edge_count; ++e) {
     int32_t from = block_of[g->edge[e].from], to = block_of[g->edge[e].to];
-    if (from >= 0 && to >= 0) edge[p->edge_count++] = (weft_placer_edge_t){from, to, 1};
+    if (from >= 0 && to >= 0) edge[p->edge_count++] = (weft_placer_edge_t){.from = from, .to = to, .weight = 1};
   }
   return weft_ok();
 }
@@ -242,7 +242,7 @@ static weft_status_t run(bench_t* bench, const options_t* options) {
   printf(
       "time %.10g  wire %.10g  score %.10g  area bound on time %.10g  lower bound on score %.1f  gap %.2f %%  seed %llu"
       "  moves %lld  seconds %.2f%s\n",
-      found.time, found.wire, found.cost, bench->area_bound, bound, 100 * (found.cost - bound) / bound,
+      found.parts.time, found.parts.wire, found.cost, bench->area_bound, bound, 100 * (found.cost - bound) / bound,
       (unsigned long long)options->seed, (long long)found.moves, seconds,
       bench->graph.weight_adapter > 0 ? "  without adapters" : "");
   return weft_ok();

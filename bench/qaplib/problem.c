@@ -18,7 +18,8 @@ weft_status_t qap_problem(const qap_instance_t* q, weft_arena_t* arena, weft_pla
     blocks[i] = (weft_placer_block_t){.name = name, .shape_count = 1, .shape = &tile, .fixed_x = -1, .fixed_y = -1};
     for (size_t j = 0; j < i; ++j) {
       int64_t weight = flow[i * n + j] + flow[j * n + i];
-      if (weight) edges[edge_count++] = (weft_placer_edge_t){(int32_t)i, (int32_t)j, (double)weight};
+      if (weight)
+        edges[edge_count++] = (weft_placer_edge_t){.from = (int32_t)i, .to = (int32_t)j, .weight = (double)weight};
     }
   }
   *out_problem = (weft_placer_problem_t){.width = q->columns,

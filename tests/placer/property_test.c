@@ -20,6 +20,8 @@ static const random_kind_t kinds[] = {
     {.width = 11, .height = 3, .blocks = 20, .largest = 1, .whole = true, .dead = 0.2},
     {.width = 1, .height = 40, .blocks = 40, .largest = 1, .whole = true},
     {.width = 6, .height = 9, .blocks = 25, .largest = 1, .whole = false, .dead = 0.1},
+    {.width = 13, .height = 29, .blocks = 9, .largest = 5, .whole = false, .joints = true},
+    {.width = 31, .height = 33, .blocks = 17, .largest = 7, .whole = true, .joints = true, .dead = 0.05},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -36,9 +38,11 @@ static void always_legal_and_worth_what_is_said(void** state) {
       weft_placer_result_t result;
       assert_null(weft_placer_solve(&first.problem, &options, &arena, &result));
       assert_null(weft_placer_legal(&first.problem, result.spot));
-      double time = 0, wire = 0, cost = weft_placer_cost(&first.problem, result.spot, &time, &wire);
+      weft_placer_parts_t parts;
+      double cost = weft_placer_cost(&first.problem, result.spot, &parts);
       assert_true(fabs(cost - result.cost) <= 1e-9 * cost);
-      assert_true(time == result.time && fabs(wire - result.wire) <= 1e-9 * wire);
+      assert_true(parts.time == result.parts.time && fabs(parts.wire - result.parts.wire) <= 1e-9 * parts.wire);
+      assert_true(fabs(parts.overload - result.parts.overload) <= 1e-9 * parts.overload);
       assert_true(result.drift < 1e-9);
       assert_true(result.moves > 0);
       weft_arena_deinitialize(&arena);
@@ -82,6 +86,8 @@ static void transform(const random_problem_t* from, bool mirror, int32_t dx, int
   to->problem.block = to->block;
   to->problem.edge = to->edge;
   to->problem.anchor = to->anchor;
+  for (int32_t e = 0; e < from->problem.edge_count; ++e)
+    if (from->edge[e].joint) to->edge[e].joint = to->joint[e];
   for (int32_t b = 0; b < from->problem.block_count; ++b) {
     to->block[b].name = to->name[b];
     to->block[b].shape = to->shape[b];

@@ -16,12 +16,14 @@ typedef struct random_problem_t {
   weft_placer_point_t anchor[RANDOM_ANCHORS];
   uint8_t blocked[RANDOM_TILES];
   char name[RANDOM_BLOCKS][24];
+  weft_placer_joint_t joint[RANDOM_EDGES][RANDOM_SHAPES * RANDOM_SHAPES];
 } random_problem_t;
 
 typedef struct random_kind_t {
   int32_t width, height, blocks;
   int32_t largest; // side of a shape; 1: blocks of one tile
   bool whole;      // weights and anchors
+  bool joints;     // edges between blocks have lanes and hops, and overload has a weight
   double dead;
 } random_kind_t;
 
@@ -52,7 +54,17 @@ static void random_problem(uint64_t seed, const random_kind_t* kind, random_prob
   for (int32_t e = 0; e < edges; ++e) {
     int32_t from = draw_between(&rng, -RANDOM_ANCHORS, kind->blocks - 1);
     double weight = kind->whole ? draw_between(&rng, 1, 20) : 0.1 + 20 * weft_rng_unit(&rng);
-    out->edge[e] = (weft_placer_edge_t){from, draw_between(&rng, 0, kind->blocks - 1), weight};
+    out->edge[e] = (weft_placer_edge_t){.from = from, .to = draw_between(&rng, 0, kind->blocks - 1), .weight = weight};
+  }
+  for (int32_t e = 0; e < edges && kind->joints; ++e) {
+    for (int32_t i = 0; i < RANDOM_SHAPES * RANDOM_SHAPES; ++i) {
+      weft_placer_joint_t* joint = &out->joint[e][i];
+      for (int end = 0; end < 2; ++end) {
+        joint->lanes[end] = (uint8_t)draw_between(&rng, 0, WEFT_PLACER_LANES_COUNT - 1);
+        joint->hops[end] = (float)(3 * weft_rng_unit(&rng));
+      }
+    }
+    if (out->edge[e].from >= 0 && out->edge[e].from != out->edge[e].to) out->edge[e].joint = out->joint[e];
   }
   for (int32_t t = 0; t < kind->width * kind->height; ++t) out->blocked[t] = weft_rng_unit(&rng) < kind->dead;
   out->problem = (weft_placer_problem_t){.width = kind->width,
@@ -65,5 +77,6 @@ static void random_problem(uint64_t seed, const random_kind_t* kind, random_prob
                                          .edge = out->edge,
                                          .anchor = out->anchor,
                                          .weight_time = 1,
-                                         .weight_wire = 0.25};
+                                         .weight_wire = 0.25,
+                                         .weight_overload = kind->joints ? 0.5 : 0};
 }

@@ -174,7 +174,7 @@ static void cancelling_keeps_the_best_so_far(void** state) {
   double before = recompute(&row);
   row.stop_after = 20000;
   weft_placer_annealing_t a = run(&(weft_placer_schedule_t){.moves_per_temperature = 1 << 30, .hot = 50}, 1);
-  assert_true(a.moves >= 20000 && a.moves < 20000 + 2 * 65536);
+  assert_true(a.moves == 20000); // whatever the length of a batch
   assert_true(a.cost < before && a.cost == recompute(&row));
 }
 

@@ -47,8 +47,9 @@ static void make(fixture_t* f, uint64_t seed, int32_t width, int32_t height, int
   }
   int32_t edges = 0;
   for (int32_t b = 1; b < blocks; ++b) {
-    f->edge[edges++] = (weft_placer_edge_t){b - 1, b, 1 + (double)weft_rng_below(&rng, 100)};
-    if (b > 2 && weft_rng_below(&rng, 3) == 0) f->edge[edges++] = (weft_placer_edge_t){b - 3, b, 7};
+    f->edge[edges++] = (weft_placer_edge_t){.from = b - 1, .to = b, .weight = 1 + (double)weft_rng_below(&rng, 100)};
+    if (b > 2 && weft_rng_below(&rng, 3) == 0)
+      f->edge[edges++] = (weft_placer_edge_t){.from = b - 3, .to = b, .weight = 7};
   }
   for (int32_t t = 0; t < width * height; ++t) f->blocked[t] = weft_rng_unit(&rng) < dead;
   f->problem = (weft_placer_problem_t){.width = width,
@@ -72,9 +73,9 @@ static void random_problems_are_legal_and_cost_what_is_said(void** state) {
     weft_placer_result_t result;
     assert_null(weft_placer_solve(&f.problem, &options, &f.arena, &result));
     assert_null(weft_placer_legal(&f.problem, result.spot));
-    double time = 0, wire = 0;
-    double cost = weft_placer_cost(&f.problem, result.spot, &time, &wire);
-    assert_true(cost == result.cost && time == result.time && wire == result.wire);
+    weft_placer_parts_t parts;
+    double cost = weft_placer_cost(&f.problem, result.spot, &parts);
+    assert_true(cost == result.cost && parts.time == result.parts.time && parts.wire == result.parts.wire);
     assert_true(result.drift < 1e-9);
     weft_arena_deinitialize(&f.arena);
   }
@@ -208,12 +209,12 @@ static void annealing_beats_random_places(void** state) {
       spots[b].x = (int32_t)weft_rng_below(&rng, (uint64_t)(60 - spots[b].width));
       spots[b].y = (int32_t)weft_rng_below(&rng, (uint64_t)(60 - spots[b].height));
     }
-    double wire = 0;
-    weft_placer_cost(&f.problem, spots, NULL, &wire);
-    sum += wire;
+    weft_placer_parts_t parts;
+    weft_placer_cost(&f.problem, spots, &parts);
+    sum += parts.wire;
   }
-  print_message("annealed wire %.0f, random %.0f\n", result.wire, sum / 200);
-  assert_true(result.wire * 3 < sum / 200);
+  print_message("annealed wire %.0f, random %.0f\n", result.parts.wire, sum / 200);
+  assert_true(result.parts.wire * 3 < sum / 200);
   weft_arena_deinitialize(&f.arena);
 }
 

@@ -5,6 +5,19 @@
 
 #include "placer/wire.h"
 
+// A leaf's corner has the lower bits of the shape's number in `first`, in `second` the others and whether it is turned.
+enum { LOW_SHAPES = 1 << 15, MOST_SHAPES = LOW_SHAPES * (1 << 14) };
+static weft_slicing_corner_t leaf_corner(int32_t width, int32_t height, int32_t shape, bool transposed) {
+  return (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)(shape % LOW_SHAPES),
+                                 (int16_t)(2 * (shape / LOW_SHAPES) + transposed)};
+}
+static int32_t shape_of(const weft_slicing_corner_t* corner) {
+  return corner->first + corner->second / 2 * LOW_SHAPES;
+}
+static bool is_transposed(const weft_slicing_corner_t* corner) {
+  return corner->second % 2;
+}
+
 enum { GROWTH_SAMPLES = 5 };
 enum { MARGIN = 8 };                                     // curves go on beyond the grid by this part of its sides
 enum { MOST_COMPACTED = 16 };                            // tiles of overflow that compaction is tried on
@@ -96,8 +109,8 @@ weft_status_t weft_slicing_create(const weft_placer_problem_t* problem, const we
   if (t->most_width >= INT16_MAX / 2 || t->most_height >= INT16_MAX / 2)
     return weft_error(UNSUPPORTED, "a grid of %dx%d is too large", problem->width, problem->height);
   for (int32_t b = 0; b < blocks; ++b) {
-    if (problem->block[b].shape_count > INT16_MAX)
-      return weft_error(UNSUPPORTED, "%s has more than %d shapes", problem->block[b].name, INT16_MAX);
+    if (problem->block[b].shape_count > MOST_SHAPES)
+      return weft_error(UNSUPPORTED, "%s has more than %d shapes", problem->block[b].name, MOST_SHAPES);
   }
   size_t nodes = (size_t)t->nodes + 1;
   WEFT_RETURN_IF_ERROR(WEFT_ARENA_NEW(arena, nodes, &t->node));
@@ -138,23 +151,24 @@ static void add_corner(const weft_slicing_tree_t* t, int32_t block, int32_t inde
   while (from && curve->corner[from - 1].height == height) --from;
   while (at < curve->count && curve->corner[at].width >= width) ++at;
   memmove(curve->corner + from + 1, curve->corner + at, sizeof *curve->corner * (size_t)(curve->count - at));
-  curve->corner[from] = (weft_slicing_corner_t){(int16_t)width, (int16_t)height, (int16_t)index, transposed};
+  curve->corner[from] = leaf_corner(width, height, index, transposed);
   curve->count += 1 - (at - from);
 }
 
 // The shortest shape that is as a corner's across an axis and longer along it by an odd number of tiles.
-static int16_t find_other(const weft_slicing_tree_t* t, int32_t b, const weft_slicing_corner_t* corner, int axis) {
+static int32_t find_other(const weft_slicing_tree_t* t, int32_t b, const weft_slicing_corner_t* corner, int axis) {
   int32_t extent[2] = {corner->width, corner->height}, best = -1, least = INT32_MAX;
   for (int32_t s = 0; s < t->problem->block[b].shape_count; ++s) {
     const weft_placer_shape_t* shape = &t->problem->block[b].shape[s];
-    int32_t its[2] = {corner->second ? shape->height : shape->width, corner->second ? shape->width : shape->height};
+    bool turned = is_transposed(corner);
+    int32_t its[2] = {turned ? shape->height : shape->width, turned ? shape->width : shape->height};
     int32_t more = its[axis] - extent[axis];
     if (shape->time > t->target || its[1 - axis] != extent[1 - axis] || more <= 0 || more % 2 == 0 || more >= least)
       continue;
     least = more;
     best = s;
   }
-  return (int16_t)best;
+  return best;
 }
 
 bool weft_slicing_aim(weft_slicing_tree_t* t, double target) {
@@ -173,7 +187,7 @@ bool weft_slicing_aim(weft_slicing_tree_t* t, double target) {
     curve->corner[curve->count] = last_corner;
     for (int32_t i = 0; i < 2 * curve->count; ++i)
       t->other[(size_t)b * (size_t)t->corners + (size_t)i / 2][i % 2] =
-          (int16_t)(t->dead ? -1 : find_other(t, b, &curve->corner[i / 2], i % 2));
+          t->dead ? -1 : find_other(t, b, &curve->corner[i / 2], i % 2);
   }
   return true;
 }
@@ -282,8 +296,8 @@ static void lay_leaf(weft_slicing_tree_t* t, int32_t b) {
   if (short_first ? corner->width != box->width : corner->height != box->height)
     corner = &curve->corner[find_corner(curve, short_first, short_first ? box->width : box->height)];
   int32_t room_x = box->width - corner->width, room_y = box->height - corner->height;
-  const int16_t* other = t->other[(size_t)b * (size_t)t->corners + (size_t)(corner - curve->corner)];
-  t->spot[b] = (weft_slicing_spot_t){.shape = corner->first,
+  const int32_t* other = t->other[(size_t)b * (size_t)t->corners + (size_t)(corner - curve->corner)];
+  t->spot[b] = (weft_slicing_spot_t){.shape = shape_of(corner),
                                      .width = corner->width,
                                      .height = corner->height,
                                      .other = {other[0], other[1]},
@@ -293,7 +307,7 @@ static void lay_leaf(weft_slicing_tree_t* t, int32_t b) {
                                      .room_y = 2 * room_y,
                                      .x = 2 * (box->x + room_x / 2) + corner->width,
                                      .y = 2 * (box->y + room_y / 2) + corner->height,
-                                     .transposed = corner->second};
+                                     .transposed = is_transposed(corner)};
 }
 
 // Gives the children of an inner node their parts of its box.

@@ -15,7 +15,7 @@ typedef struct weft_slicing_node_t {
 } weft_slicing_node_t;
 
 // A corner of a shape curve: this height suffices from this width on. first and second are the corners of the children
-// it is made of; of a leaf, shape and whether transposed.
+// it is made of; of a leaf, they say shape and whether transposed.
 typedef struct weft_slicing_corner_t {
   int16_t width, height, first, second;
 } weft_slicing_corner_t;
@@ -65,7 +65,7 @@ typedef struct weft_slicing_tree_t {
   double target;             // slowest time that shapes may have
   double overflow_weight;    // cost of a tile that the tree is too wide or too high
   weft_slicing_spot_t* spot; // [block]
-  int16_t (*other)[2];       // [block * corners + corner] as in a spot
+  int32_t (*other)[2];       // [block * corners + corner] as in a spot
   int32_t corners;           // that a curve has room for
   int32_t* partner_start;    // [block + 1] rows of partner
   weft_slicing_partner_t* partner;

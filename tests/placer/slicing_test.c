@@ -137,6 +137,32 @@ static void moves_can_be_taken_back_and_costs_are_those_recomputed(void** state)
   }
 }
 
+// Of shapes that differ only in their times, the last two are fast enough, and a turned one is needed.
+static void a_block_may_have_any_number_of_shapes(void** state) {
+  (void)state;
+  enum { SHAPES = 70001, FAST = SHAPES - 2 };
+  static weft_placer_shape_t shape[SHAPES];
+  for (int32_t i = 0; i < SHAPES; ++i)
+    shape[i] = (weft_placer_shape_t){.width = 2, .height = 5, .tiles = 10, .time = i < FAST ? 9 : 1};
+  weft_placer_block_t block = {.name = "b", .shape_count = SHAPES, .shape = shape, .fixed_x = -1, .fixed_y = -1};
+  weft_placer_problem_t problem = {.width = 5, .height = 2, .block_count = 1, .block = &block, .weight_time = 1};
+  fixture_t* f = &fixture;
+  weft_arena_initialize(weft_allocator_system(), &f->arena);
+  weft_rng_seed(&f->rng, 1);
+  assert_null(weft_placer_grid_create(&problem, &f->arena, &f->grid));
+  assert_null(weft_placer_incidence_create(&problem, &f->arena, &f->incidence));
+  assert_null(weft_slicing_create(&problem, &f->grid, &f->incidence, &f->arena, &f->tree));
+  assert_true(weft_slicing_aim(&f->tree, 1));
+  assert_true(weft_slicing_start(&f->tree, &f->rng));
+  assert_true(weft_slicing_realise(&f->tree, INFINITY));
+  weft_placer_spot_t spot;
+  weft_slicing_export(&f->tree, &spot);
+  assert_int_equal(spot.shape, FAST);
+  assert_true(spot.transposed);
+  assert_null(weft_placer_legal(&problem, &spot));
+  unmake(f);
+}
+
 static void layouts_that_fit_are_legal(void** state) {
   (void)state;
   static const random_kind_t kinds[] = {{.width = 40, .height = 27, .blocks = 19, .largest = 8, .whole = true},
@@ -276,6 +302,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(curves_are_the_best_of_all_choices),
       cmocka_unit_test(moves_can_be_taken_back_and_costs_are_those_recomputed),
+      cmocka_unit_test(a_block_may_have_any_number_of_shapes),
       cmocka_unit_test(layouts_that_fit_are_legal),
       cmocka_unit_test(strips_are_peeled_in_both_directions),
       cmocka_unit_test(searches_fill_a_grid_and_do_not_depend_on_threads),

@@ -82,12 +82,6 @@ static spread_t spread_at(const ends_t* ends, const weft_split_t* split, bool so
   return spread;
 }
 
-static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
-  for (int32_t r = 0; r < buffer->rank; ++r)
-    if (buffer->row[r].coefficient[dim] != 0) return true;
-  return false;
-}
-
 static void count_needs(const ends_t* ends, const weft_split_t* split, spread_t* spread) {
   int32_t buffer = (int32_t)(ends->operand - ends->consumer->buffer);
   if (!weft_split_needs_buffer(ends->consumer, split, buffer, 0))
@@ -95,7 +89,7 @@ static void count_needs(const ends_t* ends, const weft_split_t* split, spread_t*
   spread->needs = 1;
   for (int32_t i = 0; i < split->y_count + split->x_count; ++i) {
     const weft_axis_factor_t* factor = i < split->y_count ? &split->y[i] : &split->x[i - split->y_count];
-    if (depends_on(ends->operand, factor->dim)) spread->needs *= factor->parts;
+    if (weft_split_depends_on(ends->operand, factor->dim)) spread->needs *= factor->parts;
   }
 }
 

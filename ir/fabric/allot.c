@@ -98,8 +98,8 @@ static void sink_level(allot_t* a) {
 }
 
 weft_status_t weft_grouping_allot(weft_stream_builder_t* builder) {
-  enum { PASSING = 12 };
-  allot_t a = {.builder = builder, .room = builder->share * (builder->machine->colours - PASSING)};
+  // Half of the colours are left to chains, to streams that pass by, and to what trees take beyond the mean.
+  allot_t a = {.builder = builder, .room = builder->share * builder->machine->colours / 2};
   WEFT_RETURN_IF_ERROR(weft_allocator_calloc(builder->allocator, (size_t)builder->fabric->kernel_count + 1,
                                              sizeof(*a.purse), (void**)&a.purse));
   count_edges(&a);

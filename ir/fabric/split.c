@@ -95,6 +95,12 @@ bool weft_split_is_owner(const weft_kernel_t* kernel, const weft_split_t* split,
   return weft_split_chain_position(kernel, split, logical) == weft_split_chain_length(kernel, split) - 1;
 }
 
+bool weft_split_depends_on(const weft_buffer_t* buffer, int32_t dim) {
+  for (int32_t r = 0; r < buffer->rank; ++r)
+    if (buffer->row[r].coefficient[dim] != 0) return true;
+  return false;
+}
+
 bool weft_split_by_columns(const weft_split_t* split) {
   return weft_split_grid(split->y, split->y_count) >= weft_split_grid(split->x, split->x_count);
 }

@@ -39,6 +39,8 @@ bool weft_split_is_carried(const weft_operation_t* operation, int32_t count, uin
 // put there).
 bool weft_split_is_feedback(const weft_fabric_t* fabric, int32_t kernel, int32_t buffer);
 
+// Whether a buffer's box depends on the box along an iteration dimension; where it doesn't, tiles that differ there have the same.
+bool weft_split_depends_on(const weft_buffer_t* buffer, int32_t dim);
 // The order in which tiles send: along the lines of the grid's longer side, which dead tiles leave straight (weft_region_map), so
 // that what comes together takes few detours. True: column by column; else row by row.
 bool weft_split_by_columns(const weft_split_t* split);

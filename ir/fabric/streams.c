@@ -5,17 +5,11 @@
 
 #include "base/checked.h"
 
-static bool depends_on(const weft_buffer_t* buffer, int32_t dim) {
-  for (int32_t r = 0; r < buffer->rank; ++r)
-    if (buffer->row[r].coefficient[dim] != 0) return true;
-  return false;
-}
-
 // The digits of an axis index that the buffer depends on.
 static weft_digits_t reduced_digits(const weft_buffer_t* buffer, const weft_axis_factor_t* factor, int32_t count) {
   weft_digits_t digits = {0};
   for (int32_t i = 0; i < count; ++i)
-    if (depends_on(buffer, factor[i].dim)) digits.parts[digits.count++] = factor[i].parts;
+    if (weft_split_depends_on(buffer, factor[i].dim)) digits.parts[digits.count++] = factor[i].parts;
   return digits;
 }
 
@@ -30,7 +24,7 @@ static int32_t reduced_index(const weft_buffer_t* buffer, const weft_axis_factor
                              int32_t index) {
   int32_t reduced = 0, extent = 1;
   for (int32_t i = count - 1; i >= 0; --i) {
-    if (depends_on(buffer, factor[i].dim)) {
+    if (weft_split_depends_on(buffer, factor[i].dim)) {
       reduced += index % factor[i].parts * extent;
       extent *= factor[i].parts;
     }
